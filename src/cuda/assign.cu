@@ -3,19 +3,19 @@
  * in parts goes into arrays of its own, beside steps that use the last one, and is copied where they read it at its
  * end: graphs of steps have the addresses of one place. */
 #include <algorithm>
-#include <utility>
 
 #include "cuda/device.h"
-#include "cuda/execute.h"
-#include "cuda/leaf_parts.h"
+#include "cuda/devices/leaf_parts.h"
 #include "cuda/near/near.h"
-#include "cuda/near/parts.h"
-#include "cuda/octree/leaves.h"
+#include "cuda/devices/parts.h"
+#include "cuda/tree/leaves.h"
 #include "cuda/particles/left.h"
 #include "cuda/particles/particles.h"
-#include "cuda/slabs.h"
+#include "cuda/devices/slabs.h"
+#include "cuda/timing.h"
 
-/* The arrays of an assignment that steps read, but for what other devices copy of it. */
+/* The arrays of an assignment that steps read, but for what other devices copy of it: those of
+ * fmm_cuda_assigned_particles and, after them, of fmm_cuda_assigned_pairs. */
 enum
 {
     c_sorted,
@@ -25,24 +25,16 @@ enum
     c_cellStart,
     c_tileStart,
     c_tiles,
+    c_results,
     c_specialStart,
     c_farStart,
     c_specials,
     c_farPairs,
-    c_results,
     c_end
 };
-static_assert(static_cast<int>(c_end) == static_cast<int>(c_numAssigned), "next has room for each of them");
-
-static DeviceBuffer* assigned(fmm_device* d, int i)
-{
-    ParticleSet*  s     = &d->sources;
-    DeviceBuffer* all[] = {&s->sorted,     &s->position,   &s->cell_of,   &s->anchor,
-                           &s->cell_start, &s->tile_start, &s->tiles,     &d->special_start,
-                           &d->far_start,  &d->specials,   &d->far_pairs, &d->assign_results};
-    static_assert(sizeof(all) / sizeof(all[0]) == static_cast<size_t>(c_end), "in the order of their numbers");
-    return all[i];
-}
+static_assert(static_cast<int>(c_specialStart) == static_cast<int>(c_nextParticles) &&
+                  static_cast<int>(c_end) == c_nextParticles + c_nextPairs,
+              "in the order of both");
 
 /* While it lives, what assigns has the arrays of the next assignment in place of those that steps read; and a box that
  * does not change beside it. */
@@ -63,16 +55,9 @@ class UsesNext
   private:
     void swap()
     {
-        for (int i = 0; i < c_numAssigned; i++)
-        {
-            swap(assigned(d_, i), &d_->next[i]);
-        }
-        swap(&d_->box, &d_->next_box);
-    }
-    static void swap(DeviceBuffer* a, DeviceBuffer* b)
-    {
-        std::swap(a->memory, b->memory);
-        std::swap(a->capacity, b->capacity);
+        fmm_cuda_swap_particles(d_);
+        fmm_cuda_swap_pairs(d_);
+        fmm_cuda_swap_box(d_);
     }
     fmm_device* d_;
 };
@@ -86,8 +71,8 @@ enum
 struct EndArgs
 {
     int           n, num_cells;
-    const void*   from[c_numAssigned];
-    void*         to[c_numAssigned];
+    const void*   from[c_end];
+    void*         to[c_end];
     const double* charge; /* caller's order */
 };
 
@@ -139,30 +124,21 @@ static gmxfmm_status end_assignment(gmxfmm_plan* plan, cudaStream_t stream)
 {
     fmm_device* d = plan->device;
     EndArgs     a;
-    a.n         = d->sources.n;
+    a.n         = d->particles.sources.n;
     a.num_cells = make_geometry(plan).num_cells;
-    a.charge    = d->charge.as<double>();
-    for (int i = 0; i < c_numAssigned; i++)
+    a.charge    = d->charges.value.as<double>();
+    for (int i = 0; i < c_end; i++)
     {
-        a.from[i] = d->next[i].memory;
-        a.to[i]   = assigned(d, i)->memory;
+        const bool pairs = i >= c_nextParticles;
+        const int  k     = pairs ? i - c_nextParticles : i;
+        a.from[i]        = (pairs ? d->near.next : d->particles.next)[k].memory;
+        a.to[i]          = (pairs ? fmm_cuda_assigned_pairs(d, k) : fmm_cuda_assigned_particles(d, k))->memory;
     }
     const int most = c_blocksEach * d->limits.processors;
     end_assign<<<std::min(most, blocks_for(a.n + 1, c_threads)), c_threads, 0, stream>>>(a);
     FMM_CUDA(plan, cudaGetLastError());
     FMM_TRY(fmm_cuda_sum_left(plan, stream));
-    return has_parts(d) ? fmm_cuda_assign_parts(plan, stream) : GMXFMM_OK;
-}
-
-/* Room for the rows of the near virial. Where P2P writes one for each tile, as many as there are tiles now or can be
- * after an assignment enqueued on a stream. */
-static gmxfmm_status reserve_near_virial(gmxfmm_plan* plan)
-{
-    fmm_device*        d       = plan->device;
-    const ParticleSet* targets = targets_of(d);
-    const int          tiles   = enqueues_assign(plan) ? fmm_cuda_most_tiles(plan, targets) : targets->launched_tiles;
-    const size_t       rows    = static_cast<size_t>(fmm_cuda_near_virial_rows(plan, tiles));
-    return fmm_device_reserve(plan, &d->near_virial, (rows + 1) * 6 * real_size(plan));
+    return has_others(d) ? fmm_cuda_assign_parts(plan, stream) : GMXFMM_OK;
 }
 
 /* The assignment on other devices that share steps, and their shares. */
@@ -173,13 +149,13 @@ static gmxfmm_status assign_parts(gmxfmm_plan* plan, const void* x)
     FMM_TRY(fmm_cuda_reserve_slabs(plan));
     FMM_TRY(fmm_cuda_reserve_leaf_parts(plan));
     fmm_cuda_set_warps(plan->device);
-    FMM_TRY(fmm_cuda_set_slabs(plan, d->parts->far_share, d->own));
-    fmm_cuda_set_leaf_parts(plan, d->parts->far_share);
+    FMM_TRY(fmm_cuda_set_slabs(plan, d->group->far_share, d->schedule.own));
+    fmm_cuda_set_leaf_parts(plan, d->group->far_share);
     if (fmm_cuda_shares_are_old(plan))
     {
         FMM_TRY(fmm_cuda_measure_shares(plan, x));
     }
-    return fmm_cuda_assign_parts(plan, plan->device->own);
+    return fmm_cuda_assign_parts(plan, plan->device->schedule.own);
 }
 
 gmxfmm_status fmm_device_assign(gmxfmm_plan* plan, const void* x)
@@ -192,36 +168,34 @@ gmxfmm_status fmm_device_assign(gmxfmm_plan* plan, const void* x)
                         plan->domain.grid[0], plan->domain.grid[1], plan->domain.grid[2]);
     }
     FMM_CUDA(plan, cudaDeviceSynchronize()); /* steps still running use what is replaced here */
-    *d->left_cells = 0;
-    if (!d->has_room) /* targets for which there was none */
-    {
-        FMM_TRY(fmm_cuda_reserve_sources(plan));
-    }
+    FMM_TRY(fmm_cuda_ready_particles(plan));
     FMM_TRY(fmm_cuda_upload_near_set(plan));
     FMM_TRY(fmm_cuda_on_device(plan, &x));
-    FMM_TRY(fmm_cuda_store_box(plan, d->own));
-    FMM_TRY(fmm_is_adaptive(plan) ? fmm_cuda_find_leaves(plan, x, d->own) : GMXFMM_OK);
+    FMM_TRY(fmm_cuda_store_box(plan, d->schedule.own));
+    FMM_TRY(fmm_is_adaptive(plan) ? fmm_cuda_find_leaves(plan, x, d->schedule.own) : GMXFMM_OK);
     FMM_TRY(fmm_cuda_reserve_sort(plan));
+    FMM_TRY(fmm_cuda_reserve_excluded_pairs(plan));
     FMM_TRY(fmm_cuda_sort_and_wait(plan, x));
-    FMM_TRY(fmm_cuda_sum_left(plan, d->own));
-    FMM_TRY(fmm_cuda_excluded_pairs(plan, d->own));
-    if (d->path->assign != NULL)
+    FMM_TRY(fmm_cuda_sum_left(plan, d->schedule.own));
+    FMM_TRY(fmm_cuda_excluded_pairs(plan, d->schedule.own));
+    if (d->far.path->assign != NULL)
     {
-        FMM_TRY(d->path->assign(plan, d->own));
+        FMM_TRY(d->far.path->assign(plan, d->schedule.own));
     }
-    FMM_TRY(reserve_near_virial(plan));
-    if (has_parts(d))
+    FMM_TRY(fmm_cuda_reserve_near_virial(plan));
+    if (has_others(d))
     {
         FMM_TRY(assign_parts(plan, x));
     }
-    FMM_CUDA(plan, cudaStreamSynchronize(d->own));
+    FMM_CUDA(plan, cudaStreamSynchronize(d->schedule.own));
     return GMXFMM_OK;
 }
 
 int fmm_device_cells_hold(const gmxfmm_plan* plan)
 {
     const fmm_device* d = plan->device;
-    return fmm_is_bulk(plan) || (cudaEventSynchronize(d->cells_found) == cudaSuccess && *d->left_cells == 0);
+    return fmm_is_bulk(plan) ||
+           (cudaEventSynchronize(d->schedule.cells_found) == cudaSuccess && *d->particles.beyond == 0);
 }
 
 /* Whether the cells of a slab can stay. The call waits, which a graph could not stand for. */
@@ -247,7 +221,7 @@ static gmxfmm_status check_cells(gmxfmm_plan* plan, cudaStream_t stream)
 static gmxfmm_status find_cells(gmxfmm_plan* plan, const void* x, cudaStream_t stream)
 {
     FMM_TRY(fmm_cuda_find_cells(plan, x, stream));
-    FMM_CUDA(plan, fmm_is_bulk(plan) ? cudaSuccess : cudaEventRecord(plan->device->cells_found, stream));
+    FMM_CUDA(plan, fmm_is_bulk(plan) ? cudaSuccess : cudaEventRecord(plan->device->schedule.cells_found, stream));
     return GMXFMM_OK;
 }
 
@@ -261,7 +235,7 @@ gmxfmm_status fmm_device_enqueue_assign(gmxfmm_plan* plan, const void* x, void* 
     FMM_TRY(fmm_cuda_sort_sources(plan, on));
     FMM_TRY(fmm_cuda_sum_left(plan, on));
     FMM_TRY(fmm_cuda_excluded_pairs(plan, on));
-    return has_parts(plan->device) ? fmm_cuda_assign_parts(plan, on) : GMXFMM_OK;
+    return has_others(plan->device) ? fmm_cuda_assign_parts(plan, on) : GMXFMM_OK;
 }
 
 gmxfmm_status fmm_device_enqueue_assign_part(gmxfmm_plan* plan, gmxfmm_assign_part part, const void* x, void* stream)
@@ -277,13 +251,9 @@ gmxfmm_status fmm_device_enqueue_assign_part(gmxfmm_plan* plan, gmxfmm_assign_pa
     {
         FMM_TRY(check_cells(plan, on));
         FMM_TRY(fmm_cuda_store_box(plan, on));
-        for (int i = 0; i < c_numAssigned; i++)
-        {
-            FMM_TRY(fmm_device_reserve(plan, &d->next[i], assigned(d, i)->capacity));
-        }
-        FMM_TRY(fmm_device_reserve(plan, &d->next_box, sizeof(BoxValues)));
-        FMM_CUDA(plan,
-                 cudaMemcpyAsync(d->next_box.memory, d->box.memory, sizeof(BoxValues), cudaMemcpyDeviceToDevice, on));
+        FMM_TRY(fmm_cuda_reserve_next_particles(plan));
+        FMM_TRY(fmm_cuda_reserve_next_pairs(plan));
+        FMM_TRY(fmm_cuda_begin_next_box(plan, on));
     }
     UsesNext next(d);
     if (part == GMXFMM_ASSIGN_BEGIN)

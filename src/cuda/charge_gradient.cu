@@ -125,7 +125,7 @@ gmxfmm_status fmm_cuda_charge_gradient(gmxfmm_plan* plan, double* gradient, cuda
     a.phi         = d->phi.as<double>();
     a.partial     = d->partial.as<double>();
     a.gradient    = gradient;
-    a.done        = &plan->device->results.as<StepResults>()->gradient_done;
+    a.done        = &plan->device->output.results.as<StepResults>()->gradient_done;
     sum_derivatives<<<blocks_for(a.num_pieces, c_threads / 32), c_threads, 0, stream>>>(a);
     FMM_CUDA(plan, cudaGetLastError());
     return GMXFMM_OK;

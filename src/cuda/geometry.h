@@ -30,7 +30,7 @@ static inline Geometry make_geometry(const gmxfmm_plan* plan)
     if (fmm_is_adaptive(plan))
     {
         g.n[0] = g.n[1] = 1;
-        g.n[2]          = plan->device->tree.leaves.num;
+        g.n[2]          = plan->device->far.tree.leaves.num;
     }
     g.num_cells = c->num_cells > 0 || fmm_is_adaptive(plan) ? g.n[0] * g.n[1] * g.n[2] : 0; /* 0: too many */
     g.num_near  = c->num_near;

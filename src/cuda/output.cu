@@ -445,10 +445,10 @@ static OutputArgs make_args(const gmxfmm_plan* plan, const gmxfmm_device_output*
 {
     const fmm_device*  d       = plan->device;
     const ParticleSet* targets = targets_of(d);
-    const Expansions   far     = d->path->expansions(plan);
+    const Expansions   far     = d->far.path->expansions(plan);
     OutputArgs         a;
     a.g             = make_geometry(plan);
-    a.box           = d->box.as<BoxValues>();
+    a.box           = d->domain.box.as<BoxValues>();
     a.n             = targets->n;
     a.bulk          = fmm_is_bulk(plan);
     a.slab          = fmm_is_slab(plan->domain.periodic);
@@ -458,21 +458,21 @@ static OutputArgs make_args(const gmxfmm_plan* plan, const gmxfmm_device_output*
     a.edge          = far.leaves.edge;
     a.position      = targets->position.as<int>();
     a.cell_of       = targets->cell_of.as<int>();
-    a.charge        = d->charge.as<double>();
+    a.charge        = d->charges.value.as<double>();
     a.slot          = output->charge_gradient != NULL ? d->derivatives.slot.as<int>() : NULL;
     a.kept          = d->derivatives.phi.as<double>();
-    a.far_start     = d->far_start.as<int>();
-    a.far_pairs     = d->has_exclusions ? d->far_pairs.as<FarPair>() : NULL;
+    a.far_start     = d->near.far_start.as<int>();
+    a.far_pairs     = plan->particles.excl_start != NULL ? d->near.far_pairs.as<FarPair>() : NULL;
     a.places        = fmm_is_adaptive(plan) ? targets->places.memory : NULL;
-    a.partial       = d->partial.as<double>() + c_numSums * c_sumBlocks;
-    a.far_virial    = d->far_virial.as<double>();
+    a.partial       = d->output.partial.as<double>() + c_numSums * c_sumBlocks;
+    a.far_virial    = d->far.cells.virial.as<double>();
     a.tree_strain   = far.strain;
-    a.results       = d->results.as<StepResults>();
-    a.assigned      = d->assign_results.as<AssignResults>();
+    a.results       = d->output.results.as<StepResults>();
+    a.assigned      = d->particles.assign_results.as<AssignResults>();
     a.near_unit     = fmm_has_places(plan) ? plan->domain.cells.u * fmm_place_scale(plan) : 1;
     a.f             = plan->options.prefactor;
     a.limited       = plan->options.min_distance > 0;
-    a.total_charge  = d->charge_results.as<ChargeResults>()->total;
+    a.total_charge  = d->charges.results.as<ChargeResults>()->total;
     a.background    = 4 * FMM_PI / 3 / plan->domain.cells.box_volume;
     a.limits        = fmm_left_limits_of(plan);
     a.fails         = plan->options.check == GMXFMM_CHECK_ERROR;
@@ -485,17 +485,17 @@ static void launch(const gmxfmm_plan* plan, const OutputArgs& a, const void* x, 
 {
     const fmm_device* d = plan->device;
     write_output<R, X><<<std::max(1, blocks_for(a.n, c_threads)), c_threads, 0, stream>>>(
-        a, fmm_cuda_p2p_args<R>(plan), static_cast<const X*>(x), targets_of(d)->xq.as<Vec4<R>>(),
-        d->near_out.as<Vec4<R>>(), d->far_out.as<Vec4<R>>());
+        a, fmm_cuda_p2p_args<R>(plan, d), static_cast<const X*>(x), targets_of(d)->xq.as<Vec4<R>>(),
+        d->output.near.as<Vec4<R>>(), d->output.far.as<Vec4<R>>());
 }
 
 gmxfmm_status fmm_cuda_output(gmxfmm_plan* plan, const void* x, const gmxfmm_device_output* output, cudaStream_t stream)
 {
     const fmm_device* d = plan->device;
     const OutputArgs  a = make_args(plan, output);
-    if (targets_of(d) != &d->sources)
+    if (targets_of(d) != &d->particles.sources)
     {
-        x = d->target_x.memory;
+        x = d->particles.target_x.memory;
     }
     if (plan->options.array_type == GMXFMM_DOUBLE)
     {
@@ -513,8 +513,8 @@ template <class R>
 static void launch_sums(const OutputArgs& a, const fmm_device* d, cudaStream_t stream)
 {
     const int blocks = std::max(1, std::min<int>(blocks_for(a.n, c_threads), c_sumBlocks));
-    sum_output<R><<<blocks, c_threads, 0, stream>>>(a, targets_of(d)->xq.as<Vec4<R>>(), d->near_out.as<Vec4<R>>(),
-                                                    d->far_out.as<Vec4<R>>(), d->near_virial.as<R>());
+    sum_output<R><<<blocks, c_threads, 0, stream>>>(a, targets_of(d)->xq.as<Vec4<R>>(), d->output.near.as<Vec4<R>>(),
+                                                    d->output.far.as<Vec4<R>>(), d->near.virial.as<R>());
 }
 
 gmxfmm_status fmm_cuda_sums(gmxfmm_plan* plan, const gmxfmm_device_output* output, cudaStream_t stream)
@@ -527,7 +527,7 @@ gmxfmm_status fmm_cuda_sums(gmxfmm_plan* plan, const gmxfmm_device_output* outpu
 
 gmxfmm_status fmm_cuda_status(gmxfmm_plan* plan, int* status, cudaStream_t stream)
 {
-    write_status<<<1, 1, 0, stream>>>(plan->device->results.as<StepResults>(), status);
+    write_status<<<1, 1, 0, stream>>>(plan->device->output.results.as<StepResults>(), status);
     FMM_CUDA(plan, cudaGetLastError());
     return GMXFMM_OK;
 }

@@ -30,15 +30,15 @@ gmxfmm_status fmm_cuda_upload(gmxfmm_plan* plan, void* to, const void* from, siz
 {
     if (bytes > 0)
     {
-        FMM_CUDA(plan, cudaMemcpyAsync(to, from, bytes, cudaMemcpyDefault, plan->device->own));
-        FMM_CUDA(plan, cudaStreamSynchronize(plan->device->own));
+        FMM_CUDA(plan, cudaMemcpyAsync(to, from, bytes, cudaMemcpyDefault, plan->device->schedule.own));
+        FMM_CUDA(plan, cudaStreamSynchronize(plan->device->schedule.own));
     }
     return GMXFMM_OK;
 }
 
 gmxfmm_status fmm_cuda_assign_results(gmxfmm_plan* plan, AssignResults* results, cudaStream_t stream)
 {
-    const void* found = plan->device->assign_results.memory;
+    const void* found = plan->device->particles.assign_results.memory;
     FMM_CUDA(plan, cudaMemcpyAsync(results, found, sizeof(*results), cudaMemcpyDeviceToHost, stream));
     FMM_CUDA(plan, cudaStreamSynchronize(stream));
     return GMXFMM_OK;
@@ -49,5 +49,13 @@ gmxfmm_status fmm_cuda_is_capturing(gmxfmm_plan* plan, cudaStream_t stream, bool
     cudaStreamCaptureStatus status = cudaStreamCaptureStatusNone;
     FMM_CUDA(plan, cudaStreamIsCapturing(stream, &status));
     *capturing = status != cudaStreamCaptureStatusNone;
+    return GMXFMM_OK;
+}
+
+gmxfmm_status fmm_cuda_near_priority(gmxfmm_plan* plan, int* priority)
+{
+    int low = 0, high = 0; /* smaller numbers are higher priorities */
+    FMM_CUDA(plan, cudaDeviceGetStreamPriorityRange(&low, &high));
+    *priority = low - high > 1 ? low - 1 : low;
     return GMXFMM_OK;
 }

@@ -24,4 +24,7 @@ gmxfmm_status fmm_cuda_assign_results(gmxfmm_plan* plan, AssignResults* results,
 /* Whether what is enqueued on the stream becomes part of a graph. */
 gmxfmm_status fmm_cuda_is_capturing(gmxfmm_plan* plan, cudaStream_t stream, bool* capturing);
 
+/* Priority of the near field's stream on the current device: one above the lowest. */
+gmxfmm_status fmm_cuda_near_priority(gmxfmm_plan* plan, int* priority);
+
 #endif

@@ -75,11 +75,6 @@ typedef int4 Tile;
 
 enum
 {
-    c_numAssigned = 12 /* arrays of an assignment that steps read (assign.cu) */
-};
-
-enum
-{
     c_tileSize  = 32,
     c_none      = 0x7f7f7f7f, /* bytes alike, for memset; above every index of a particle */
     c_numSums   = 24,         /* doubles in a row of partial sums, at most */
@@ -177,7 +172,7 @@ struct ParticleSet
     int          launched_tiles; /* warps that P2P gets for the tiles */
 };
 
-/* Leaves of several levels (octree/leaves.cu). The cells of all levels are in one array, level[0] of DeviceTree. */
+/* Leaves of several levels (tree/leaves.cu). The cells of all levels are in one array, level[0] of DeviceTree. */
 struct DeviceLeaves
 {
     int          num;
@@ -229,8 +224,15 @@ struct Expansions
     const double* strain; /* DeviceTree.strain, or NULL */
 };
 
+/* Layers of cells along the first direction, and columns of frequencies: all first frequencies with the same other two,
+ * whose number is f_y nz + f_z. */
+struct Slab
+{
+    int first_layer, end_layer, first_column, end_column;
+};
+
 /* The functions that differ between a far field by a convolution over cells and one by an octree. The two tables are in
- * convolution/far.cu and octree/far.cu. */
+ * convolution/far.cu and tree/far.cu. */
 struct DevicePath
 {
     /* For a new grid: arrays and transforms of the grid or of the roots; operators. */
@@ -243,6 +245,59 @@ struct DevicePath
     size_t lattice_bytes; /* lattice sums take at most this much scratch memory, or a quarter of a step's arrays */
 };
 
+/* The box on the device (particles/box.cu). */
+struct DeviceDomain
+{
+    DeviceBuffer box;             /* BoxValues */
+    DeviceBuffer no_box;          /* the same, all zero: places have no shifts between cells */
+    DeviceBuffer next_box;        /* that an assignment in parts began in */
+    BoxValues    stored;          /* what `box` holds; all zero where graphs may have written another one */
+    int64_t      box_graphs = -1; /* plan->graph_version of the last graph captured that writes its box; -1: none */
+};
+
+enum
+{
+    c_nextParticles = 8, /* arrays of an assignment that steps read (particles/arrays.cu), and of excluded pairs */
+    c_nextPairs     = 4
+};
+
+/* Particles in the order of their cells, and what makes it (particles). */
+struct DeviceParticles
+{
+    ParticleSet  sources, targets;
+    DeviceBuffer target_x;                                   /* caller's order and type */
+    int          room_of_sources = -1, room_of_targets = -1; /* particles that arrays are large enough for; -1: none */
+    DeviceBuffer keys, values, sort_scratch, counts;         /* of sources and targets one after the other */
+    DeviceBuffer references;            /* positions of particles in their cells at assign, caller's order */
+    DeviceBuffer assign_results;        /* AssignResults */
+    DeviceBuffer next[c_nextParticles]; /* as those that steps read, of an assignment that they do not use yet */
+    int*         beyond;    /* on the host: whether an enqueued assignment found particles beyond the cells of a slab */
+    DeviceBuffer x_copy;    /* of a caller's array on the host or another device */
+    void*        host_copy; /* on the host: copy of a caller's array on a device */
+    size_t       host_copy_bytes;
+};
+
+/* The near set, the pairs among near ones that are excluded, and the near virial (near). */
+struct DeviceNearField
+{
+    DeviceBuffer vectors, lookup;
+    int          reach, extent[3]; /* largest component of a near vector; in each direction */
+    int4*        on_device;        /* on the host: what was last copied to `vectors`; NULL: nothing yet */
+    int          num_on_device;
+    DeviceBuffer excl_start, excl_list; /* of the plan */
+    DeviceBuffer excl_place, excl_mask; /* while pairs are found */
+    DeviceBuffer special_start, specials, far_start, far_pairs;
+    DeviceBuffer next[c_nextPairs]; /* as DeviceParticles.next */
+    DeviceBuffer virial;
+};
+
+/* Charges (particles/charges.cu). */
+struct DeviceCharges
+{
+    DeviceBuffer value;   /* caller's order */
+    DeviceBuffer results; /* ChargeResults */
+};
+
 /* What charges depend on (charge_gradient.cu): plan->derivatives, the lists of parameters cut into pieces. */
 struct DeviceDerivatives
 {
@@ -252,71 +307,22 @@ struct DeviceDerivatives
     DeviceBuffer gradient;     /* of a synchronous execute */
 };
 
-struct DeviceParts;
-
-struct fmm_device
+/* The convolution over cells of one level or the roots of an octree: its arrays, transforms and lattice sums
+ * (convolution). Versions are those of the plan's far field. */
+struct DeviceConvolution
 {
-    int            id;
-    cudaStream_t   near, far;
-    cudaStream_t   side;     /* lattice sums and moments, while P2M and transforms are on `far` */
-    cudaStream_t   prefetch; /* lattice sums for later steps */
-    cudaStream_t   sums;     /* energy and virial, and kernels that only they need */
-    cudaStream_t   own;      /* the caller's part of a synchronous execute */
-    cudaEvent_t    fork, near_done, far_done, side_done, prefetch_done, spectrum_done, output_done, sums_done;
-    cudaEvent_t    begin, end; /* timing events around timed steps */
-    DeviceLimits   limits;
-    AllowedKernels allowed;
-    bool           has_chains; /* chain.h */
-
-    DeviceParts* parts; /* of a step on several devices (near/parts.h); NULL: num_devices was not asked for */
-
-    const DevicePath* path; /* convolution over cells of one level, or octree: set with the grid */
-
-    DeviceBuffer      charge, charge_results; /* charge: caller's order; ChargeResults */
-    DeviceDerivatives derivatives;
-
-    /* per set of particles */
-    int          has_exclusions;
-    DeviceBuffer excl_start, excl_list;
-    DeviceBuffer target_x; /* caller's order and type */
-
-    /* per assignment */
-    ParticleSet  sources, targets;
-    DeviceTree   tree;
-    DeviceBuffer keys, values, sort_scratch, counts;
-    bool         has_room;   /* arrays of particles are as large as sources and targets want them */
-    DeviceBuffer references; /* positions of particles in their cells at assign, caller's order */
-    DeviceBuffer excl_place, excl_mask, special_start, specials, far_start, far_pairs;
-    DeviceBuffer assign_results;
-    DeviceBuffer next[c_numAssigned]; /* as those above that steps read, of an assignment that they do not use yet */
-    DeviceBuffer next_box;            /* and the box that it began in */
-    int*         left_cells;  /* on the host: whether an enqueued one found particles beyond the cells of a slab */
-    cudaEvent_t  cells_found; /* by the last of these */
-
-    /* per box */
-    DeviceBuffer box;           /* BoxValues on the device */
-    DeviceBuffer no_box;        /* the same, all zero: places have no shifts between cells */
-    BoxValues    stored;        /* the same, unless a graph was launched that wrote another box */
-    int          box_in_graph;  /* whether a graph was captured that writes the box of its capture */
-    int          sums_in_graph; /* whether one was captured that computes the lattice sums of that box */
-    DeviceBuffer near_vectors, near_lookup;
-    int          near_reach, near_extent[3]; /* largest component of a near vector; in each direction */
-    int4*        near_on_device;             /* on the host: what was last copied to near_vectors; NULL: nothing yet */
-    int          num_near_on_device;
-
-    /* per grid */
-    int          num_coef, num_freq;
+    int          num_freq;
     DeviceBuffer field, spectrum, s, z, work_items;
     DeviceBuffer local_spectrum;       /* of local expansions, where that of multipoles in `spectrum` is still needed */
     int          num_parts, num_warps; /* blocks for the same frequencies, and warps of each */
     cufftHandle  forward, backward;
     int          has_transforms, own_transforms; /* whether cuFFT, or fft.cu, has those of the grid */
     DeviceBuffer twiddles;
+    DeviceBuffer virial; /* rows of m2l_fft_virial.cu */
 
-    /* lattice sums; versions are those of the plan's far field */
     fmm_ewald     ewald;
     double        ewald_distance;  /* fmm_cells.far_distance that `ewald` was chosen for; 0: none */
-    DeviceBuffer  lattice_near;    /* near_lookup of the grid's cells */
+    DeviceBuffer  lattice_near;    /* lookup of the near set, of the grid's cells */
     uint64_t      lattice_set;     /* the near set that lattice_near is of (fmm_far_shape) */
     int64_t       lattice_version; /* and the version of the arrays (fmm_far_field.arrays) */
     DeviceBuffer  lattice_table;
@@ -324,13 +330,109 @@ struct fmm_device
         held_z[FMM_LINE_NODES]; /* nodes of plan->far.line whose spectra are in node_s and node_z */
     DeviceBuffer node_s[FMM_LINE_NODES], node_z[FMM_LINE_NODES];
     int64_t      s_version, z_version; /* of the far field that s and z were computed for */
-    int64_t      virial_version;       /* of the far field at the last step enqueued or captured with one; 0: none */
-    int          s_pending, z_pending; /* being computed on another stream, which no step has waited for yet */
+};
 
-    /* per step */
-    DeviceBuffer near_out, far_out, partial, p2m_partial, near_virial, far_virial, results, x_copy, out_copy;
-    void*        host_copy; /* on the host: copy of a caller's array on a device */
-    size_t       host_copy_bytes;
+/* Moments for the background (expansions/p2m.cu). */
+struct DeviceMoments
+{
+    DeviceBuffer partial;    /* rows of P2M's blocks */
+    DeviceBuffer background; /* of a device but the first: what L2P needs of it */
+};
+
+/* The far field: which way (create.cu), and what each keeps. */
+struct DeviceFarField
+{
+    const DevicePath* path; /* convolution over cells of one level, or octree: set with the grid */
+    int               num_coef;
+    DeviceMoments     moments;
+    DeviceConvolution cells;
+    DeviceTree        tree;
+};
+
+/* Results of a step (particles/arrays.cu). */
+struct DeviceOutput
+{
+    DeviceBuffer near, far; /* potentials and fields of the targets, sorted */
+    DeviceBuffer partial;   /* rows of sums over particles */
+    DeviceBuffer results;   /* StepResults */
+    DeviceBuffer copy;      /* of a synchronous execute */
+};
+
+/* Streams and events of a step, and what of the lattice sums it has waited for (schedule.cu). Versions are those of the
+ * plan's far field. */
+struct DeviceSchedule
+{
+    cudaStream_t near, far;
+    cudaStream_t side;     /* lattice sums and moments, while P2M and transforms are on `far` */
+    cudaStream_t prefetch; /* lattice sums for later steps */
+    cudaStream_t sums;     /* energy and virial, and kernels that only they need */
+    cudaStream_t own;      /* the caller's part of a synchronous execute */
+    cudaEvent_t  fork, near_done, far_done, side_done, prefetch_done, spectrum_done, output_done, sums_done;
+    cudaEvent_t  sent;               /* with others: its planes are transformed, and where their columns are needed */
+    cudaEvent_t  returned;           /* locals of its columns are where their planes are needed */
+    cudaEvent_t  gathered;           /* the first device has the spectrum of its columns, for a virial */
+    cudaEvent_t  cells_found;        /* by the last enqueued assignment of a slab */
+    cudaEvent_t  begin, end;         /* timing events around timed steps */
+    int64_t      s_joined, z_joined; /* s and z as these versions steps have waited for, or computed themselves; they
+                                      * wait for others by prefetch_done */
+    int64_t virial_version;          /* at the last step enqueued or captured with a virial; 0: none */
+    int64_t sums_graphs = -1;        /* plan->graph_version of the last graph captured that computes its lattice sums */
+};
+
+/* What a GPU computes of a step that several share (devices): tiles of P2P; layers of cells and columns of frequencies
+ * of a convolution; leaves of an octree. */
+struct DeviceRange
+{
+    int          begin_share, end_share; /* tiles from this to that part of c_allTiles */
+    int          warps;                  /* that P2P is launched with; 0: it has no tiles */
+    DeviceBuffer tiles;                  /* TileRange */
+    bool         has_slab;               /* it has layers or columns */
+    Slab         slab;
+    int          first_layer, end_layer; /* whose particles it needs for these; the first device sends them */
+    bool         has_leaves;
+    int          first_leaves, end_leaves; /* of eight slabs by child index */
+};
+
+/* What the GPUs of a plan have in common (devices). */
+struct DeviceGroup
+{
+    int         num;
+    cudaEvent_t fork;
+    double      share[GMXFMM_MAX_DEVICES]; /* their sum is 1 */
+    double      far_share[GMXFMM_MAX_DEVICES];
+    bool        given, far_given; /* they were asked for */
+    bool        connected;   /* each device reaches the memory of all others, so that they can share the far field */
+    bool        slabs;       /* they share it */
+    int64_t     slab_arrays; /* version of the far field's arrays that they have room for */
+    int64_t     no_room;     /* version for which a device has none */
+    bool        leaves;      /* they share M2L of an octree's leaves */
+    int64_t     leaf_arrays; /* version that they have operators for */
+    bool        timed;       /* steps record `begin` and `end` of all devices */
+    bool        loaded;      /* steps are only timed: all of the near field stands for pair kernels of others */
+    char        note[640];   /* devices that are not used, and why the far field is not shared */
+    /* what the shares were measured for */
+    int measured_n, measured_targets, measured_order, measured_near, measured_tiles;
+};
+
+/* A GPU of a plan: plan->device[k], of which the first has all particles, lattice sums and output, and the others
+ * copies of what they compute from. Each object is written in the file or folder that it names, and read by all
+ * (tests/repository/includes.txt). */
+struct fmm_device
+{
+    int               id;
+    DeviceLimits      limits;
+    AllowedKernels    allowed;
+    bool              has_chains; /* chain.h */
+    DeviceSchedule    schedule;
+    DeviceDomain      domain;
+    DeviceParticles   particles;
+    DeviceNearField   near;
+    DeviceCharges     charges;
+    DeviceDerivatives derivatives;
+    DeviceFarField    far;
+    DeviceOutput      output;
+    DeviceRange       range;
+    DeviceGroup*      group; /* of the first device; NULL: num_devices was not asked for */
 };
 
 static inline bool is_double(const gmxfmm_plan* plan)
@@ -351,7 +453,7 @@ static inline int blocks_for(int64_t items, int threads)
 /* What receives potentials and fields. */
 static inline const ParticleSet* targets_of(const fmm_device* d)
 {
-    return d->targets.n > 0 ? &d->targets : &d->sources;
+    return d->particles.targets.n > 0 ? &d->particles.targets : &d->particles.sources;
 }
 
 /* What a step is to do; the public structure with its defaults filled in. */
@@ -364,12 +466,12 @@ struct StepWanted
 /* Whether the spectra s, or z below, belong to the present far field. */
 static inline bool has_s(const gmxfmm_plan* plan)
 {
-    return plan->device->s_version == plan->far.version;
+    return plan->device->far.cells.s_version == plan->far.version;
 }
 
 static inline bool has_z(const gmxfmm_plan* plan)
 {
-    return plan->device->z_version == plan->far.version;
+    return plan->device->far.cells.z_version == plan->far.version;
 }
 
 /* Whether an assignment can be enqueued on a stream: in a periodic system with cells of one level, which can stay as

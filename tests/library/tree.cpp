@@ -380,7 +380,7 @@ TEST(LeavesOfSeveralLevels, AreDividedWherePairsAreMany)
 namespace
 {
 
-/* What a GPU's threads find, one after the other: the cells of src/cuda/octree/leaves.cu by the functions of
+/* What a GPU's threads find, one after the other: the cells of src/cuda/tree/leaves.cu by the functions of
  * tree_leaves.h. */
 struct ByItems
 {

@@ -128,6 +128,20 @@ CASES |= {
          "low/g.c: low/a.c alone writes plan->domain (plan->domain =)",
          "low/g.c: low/a.c alone writes plan->domain (plan->domain.n =)",
          "low/g.c: low/a.c alone writes plan->version (plan->version =)"]),
+    "an object that a folder writes, and an object in it": (
+        TABLE + "@ device->far DeviceFar: low\n@ device->far.tree DeviceTree: low/tree.c high/f.c\n",
+        {"low/a.c": "void f(void) { plan->device->far.n = 1; }\n",
+         "low/b.c": "void f(const DeviceFar& far) { fmm_device_reserve(plan, &d->far.x, far.n); d->far.tree.n = 1; }\n",
+         "low/tree.c": "void f(DeviceTree* tree) { device->far.tree.n = 1; }\n",
+         "high/c.c": "int f(void) { fmm_device_reserve(plan, &x, d->far.n); return d->far.n == 1 && end->far.n = 1; }\n",
+         "high/d.c": "void f(void) { fmm_device_release(plan,\n  &plan->device->far.x[1]); d->far.treetop = 1; }\n",
+         "high/f.c": "void f(DeviceTree* tree) { device->far.tree.n = 1; }\n",
+         "high/e.c": "void f(DeviceFar& far) { d->far.tree.level[1].n += 1; }\n"},
+        ["low/b.c: low/tree.c alone writes device->far.tree (d->far.tree.n =)",
+         "high/d.c: low alone writes device->far (release(plan, &plan->device->far.x[1])",
+         "high/d.c: low alone writes device->far (d->far.treetop =)",
+         "high/e.c: low/tree.c alone writes device->far.tree (d->far.tree.level[1].n +=)",
+         "high/e.c: a pointer to DeviceFar that is not const, which low alone writes"]),
     "a file without a word on what it is": (
         TABLE, {"low/a.c": "\nint fmm_f(void) { return 0; }\n"}, ["low/a.c: its second line does not say what it is"]),
 }

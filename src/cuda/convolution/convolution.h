@@ -3,12 +3,12 @@
 #ifndef FMM_CUDA_CONVOLUTION_H
 #define FMM_CUDA_CONVOLUTION_H
 
-#include "cuda/far_part.h"
+#include "cuda/expansions/far_part.h"
 #include "cuda/geometry.h"
 #include "cuda/resources.h"
 
 /* fft.cu: sets own_transforms, whether it has transforms for the grid, and makes their tables; transforms
- * device->field; sets device->has_chains. */
+ * device->far.cells.field; sets device->has_chains. */
 gmxfmm_status fmm_cuda_fft_prepare(gmxfmm_plan* plan);
 gmxfmm_status
 fmm_cuda_own_transform(gmxfmm_plan* plan, bool forward, const DeviceBuffer& spectrum, cudaStream_t stream);
@@ -22,8 +22,8 @@ gmxfmm_status fmm_cuda_planes(
 gmxfmm_status fmm_cuda_lines(
     gmxfmm_plan* plan, const FarPart& far, bool forward, const Spectra& spectra, bool chained, cudaStream_t stream);
 
-/* m2l_fft.cu: device->field to or from a spectrum; the table of work items of the product; the product, from
- * device->spectrum to `to`, which may be the same with one block for the same frequencies. */
+/* m2l_fft.cu: device->far.cells.field to or from a spectrum; the table of work items of the product; the product, from
+ * device->far.cells.spectrum to `to`, which may be the same with one block for the same frequencies. */
 gmxfmm_status fmm_cuda_transform(gmxfmm_plan* plan, bool forward, const DeviceBuffer& spectrum, cudaStream_t stream);
 gmxfmm_status fmm_cuda_product_items(gmxfmm_plan* plan);
 gmxfmm_status fmm_cuda_product(gmxfmm_plan* plan, const DeviceBuffer& to, cudaStream_t stream);
@@ -31,20 +31,26 @@ gmxfmm_status fmm_cuda_product(gmxfmm_plan* plan, const DeviceBuffer& to, cudaSt
 gmxfmm_status fmm_cuda_part_of_product(
     gmxfmm_plan* plan, const FarPart& far, const void* from, void* to, bool chained, cudaStream_t stream);
 
-/* m2l_fft_virial.cu: the strain derivative; its blocks are rows of device->far_virial. */
+/* m2l_fft_virial.cu: the strain derivative; its blocks are rows of device->far.cells.virial. */
 int           fmm_cuda_virial_blocks(const gmxfmm_plan* plan);
 gmxfmm_status fmm_cuda_m2l_virial(gmxfmm_plan* plan, cudaStream_t stream);
 
-/* spectra.cu: prepares lattice sums for the present shape; computes its spectra, with_virial those of Z, too;
- * interpolates them instead (plan->far.line.active), and copies *box to *to. */
+/* spectra.cu: prepares lattice sums for the present shape; computes its spectra, with_virial those of Z, too, of
+ * which a graph that is captured has none until it is launched; interpolates them instead (plan->far.line.active), and
+ * copies *box to *to. */
 gmxfmm_status fmm_cuda_set_lattice(gmxfmm_plan* plan);
 gmxfmm_status fmm_cuda_spectra(gmxfmm_plan* plan, bool with_virial, cudaStream_t stream);
 gmxfmm_status
 fmm_cuda_interpolate(gmxfmm_plan* plan, bool with_virial, const BoxValues* box, BoxValues* to, cudaStream_t stream);
 
-/* far.cu: arrays and transforms for the grid of fmm_convolved; from multipoles to locals, `ready` being the event after
- * which spectra can be used, or NULL; the functions of a far field by cells of one level. */
+/* far.cu: arrays and transforms for the grid of fmm_convolved; spectra of nodes where boxes follow a
+ * line; the same arrays and copies of tables on another device, and their release; from
+ * multipoles to locals, `ready` being the event after which spectra can be used, or NULL; the functions of a far field
+ * by cells of one level. */
 gmxfmm_status           fmm_cuda_set_transforms(gmxfmm_plan* plan);
+gmxfmm_status           fmm_cuda_reserve_nodes(gmxfmm_plan* plan);
+gmxfmm_status           fmm_cuda_copy_transforms(gmxfmm_plan* plan, fmm_device* to);
+void                    fmm_cuda_release_transforms(gmxfmm_plan* plan, fmm_device* to);
 void                    fmm_cuda_free_transforms(fmm_device* device);
 gmxfmm_status           fmm_cuda_convolve(gmxfmm_plan* plan, bool virial, cudaEvent_t ready, cudaStream_t stream);
 extern const DevicePath fmm_cuda_by_cells;

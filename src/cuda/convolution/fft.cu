@@ -375,7 +375,7 @@ static FftArgs<R> make_args(const gmxfmm_plan* plan, const FarPart& far, void* s
         twiddle += a.d[i].n;
     }
     a.nz       = a.d[2].n / 2 + 1;
-    a.num_coef = plan->device->num_coef;
+    a.num_coef = plan->device->far.num_coef;
     a.field    = static_cast<R*>(far.field);
     a.spectrum = static_cast<Vec2<R>*>(spectrum);
     a.slab     = far.slab;
@@ -392,10 +392,10 @@ template <class R>
 static gmxfmm_status prepare(gmxfmm_plan* plan)
 {
     fmm_device*      d = plan->device;
-    const FftArgs<R> a = make_args<R>(plan, whole_far_field(plan), d->spectrum.memory);
-    d->own_transforms =
+    const FftArgs<R> a = make_args<R>(plan, whole_far_field(plan), d->far.cells.spectrum.memory);
+    d->far.cells.own_transforms =
         a.d[0].n1 > 0 && a.d[1].n1 > 0 && a.d[2].n1 > 0 && plane_bytes(a) <= static_cast<size_t>(d->limits.max_shared);
-    if (!d->own_transforms)
+    if (!d->far.cells.own_transforms)
     {
         return GMXFMM_OK;
     }
@@ -407,8 +407,8 @@ static gmxfmm_status prepare(gmxfmm_plan* plan)
             w.push_back({static_cast<R>(root_cosine(k, a.d[i].n)), static_cast<R>(-root_sine(k, a.d[i].n))});
         }
     }
-    FMM_TRY(fmm_device_reserve(plan, &d->twiddles, w.size() * sizeof(Vec2<R>)));
-    FMM_TRY(fmm_cuda_upload(plan, d->twiddles.memory, w.data(), w.size() * sizeof(Vec2<R>)));
+    FMM_TRY(fmm_device_reserve(plan, &d->far.cells.twiddles, w.size() * sizeof(Vec2<R>)));
+    FMM_TRY(fmm_cuda_upload(plan, d->far.cells.twiddles.memory, w.data(), w.size() * sizeof(Vec2<R>)));
     return GMXFMM_OK;
 }
 

@@ -457,7 +457,7 @@ static int make_items(int p, int most, WorkItem* item)
 static int divide_blocks(const fmm_device* d, int num_items)
 {
     const double c_staging = 0.08;
-    const int    blocks = blocks_for(d->num_freq, 32), processors = d->limits.processors;
+    const int    blocks = blocks_for(d->far.cells.num_freq, 32), processors = d->limits.processors;
     int          best  = 1;
     double       least = 0;
     for (int parts = 1; parts <= c_maxParts && parts <= num_items; parts++)
@@ -475,7 +475,7 @@ static int divide_blocks(const fmm_device* d, int num_items)
 /* Whether a multiprocessor has one block of a product at most, where that has 32 frequencies. */
 static bool one_block_each(const fmm_device* d, int parts)
 {
-    return blocks_for(d->num_freq, 32) * parts <= d->limits.processors;
+    return blocks_for(d->far.cells.num_freq, 32) * parts <= d->limits.processors;
 }
 
 /* Items of a product and how they are divided. */
@@ -518,7 +518,7 @@ gmxfmm_status fmm_cuda_product_items(gmxfmm_plan* plan)
         return fmm_fail(plan, GMXFMM_ERROR_OPTION, "order %d is above the highest, %d", p,
                         FMM_OCTREE_MAX_ROTATION_ORDER);
     }
-    const int  most     = d->num_freq < c_fewFrequencies ? 2 : c_most;
+    const int  most     = d->far.cells.num_freq < c_fewFrequencies ? 2 : c_most;
     const int  parts    = divide_blocks(d, make_items(p, most, division.item));
     const bool one_each = one_block_each(d, parts);
     int        total    = 0;
@@ -544,10 +544,10 @@ gmxfmm_status fmm_cuda_product_items(gmxfmm_plan* plan)
         }
     }
     table.start[division.warps * parts] = total;
-    d->num_parts                        = parts;
-    d->num_warps                        = division.warps;
-    FMM_TRY(fmm_device_reserve(plan, &d->work_items, sizeof(table)));
-    FMM_TRY(fmm_cuda_upload(plan, d->work_items.memory, &table, sizeof(table)));
+    d->far.cells.num_parts              = parts;
+    d->far.cells.num_warps              = division.warps;
+    FMM_TRY(fmm_device_reserve(plan, &d->far.cells.work_items, sizeof(table)));
+    FMM_TRY(fmm_cuda_upload(plan, d->far.cells.work_items.memory, &table, sizeof(table)));
     return GMXFMM_OK;
 }
 
@@ -569,8 +569,8 @@ static ProductArgs<R> make_args(const gmxfmm_plan* plan, const Product& wanted)
     const int         own  = slab.end_column - slab.first_column;
     ProductArgs<R>    a;
     a.p            = plan->far.order;
-    a.num_freq     = d->num_freq;
-    a.warps        = d->num_warps;
+    a.num_freq     = d->far.cells.num_freq;
+    a.warps        = d->far.cells.num_warps;
     a.columns      = num_columns(plan);
     a.first_column = slab.first_column;
     a.own_columns  = own;
@@ -589,9 +589,11 @@ launch(gmxfmm_plan* plan, void (*kernel)(ProductArgs<R>), int width, size_t shar
 {
     const fmm_device*    d = plan->device;
     const ProductArgs<R> a = make_args<R>(plan, wanted);
-    const dim3 blocks(static_cast<unsigned>(blocks_for(a.own_freq, width)), static_cast<unsigned>(d->num_parts));
+    const dim3           blocks(static_cast<unsigned>(blocks_for(a.own_freq, width)),
+                                static_cast<unsigned>(d->far.cells.num_parts));
     /* where a block has a multiprocessor for itself, warps without items help to fetch */
-    const unsigned warps = static_cast<unsigned>(one_block_each(d, d->num_parts) ? c_maxWarps : d->num_warps);
+    const unsigned warps =
+        static_cast<unsigned>(one_block_each(d, d->far.cells.num_parts) ? c_maxWarps : d->far.cells.num_warps);
     FMM_CUDA(plan, allow_shared(wanted.far.allowed, kernel));
     FMM_CUDA(plan, launch_next(wanted.chained && wanted.far.has_chains, kernel, blocks, 32 * warps, shared,
                                wanted.stream, a));
@@ -640,8 +642,8 @@ gmxfmm_status fmm_cuda_part_of_product(
 
 gmxfmm_status fmm_cuda_product(gmxfmm_plan* plan, const DeviceBuffer& to, cudaStream_t stream)
 {
-    return fmm_cuda_part_of_product(plan, whole_far_field(plan), plan->device->spectrum.memory, to.memory, true,
-                                    stream);
+    return fmm_cuda_part_of_product(plan, whole_far_field(plan), plan->device->far.cells.spectrum.memory, to.memory,
+                                    true, stream);
 }
 
 template <class R, class C>
@@ -651,18 +653,18 @@ static cufftResult execute(const fmm_device*   d,
                            cufftResult (*r2c)(cufftHandle, R*, C*),
                            cufftResult (*c2r)(cufftHandle, C*, R*))
 {
-    return forward ? r2c(d->forward, d->field.as<R>(), spectrum.as<C>())
-                   : c2r(d->backward, spectrum.as<C>(), d->field.as<R>());
+    return forward ? r2c(d->far.cells.forward, d->far.cells.field.as<R>(), spectrum.as<C>())
+                   : c2r(d->far.cells.backward, spectrum.as<C>(), d->far.cells.field.as<R>());
 }
 
 gmxfmm_status fmm_cuda_transform(gmxfmm_plan* plan, bool forward, const DeviceBuffer& spectrum, cudaStream_t stream)
 {
     fmm_device* d = plan->device;
-    if (d->own_transforms)
+    if (d->far.cells.own_transforms)
     {
         return fmm_cuda_own_transform(plan, forward, spectrum, stream);
     }
-    cufftResult result = cufftSetStream(forward ? d->forward : d->backward, stream);
+    cufftResult result = cufftSetStream(forward ? d->far.cells.forward : d->far.cells.backward, stream);
     if (result == CUFFT_SUCCESS)
     {
         result = is_double(plan)

@@ -26,7 +26,7 @@ struct VirialArgs
 
 /* Column m and column l >= m of the moments, and the factors of their products in a row of G. */
 template <class R>
-struct Columns
+struct ColumnPair
 {
     int m, l;
     R   sign; /* 1: mu = l + m, -1: mu = l - m */
@@ -38,7 +38,7 @@ struct Columns
  * little more than one: the M_k^l that row j uses now is used by row j + 1 at the next n. */
 template <class R>
 static __device__ inline void
-add_columns(int p, int j, int width, const Vec4<R>* input, const Columns<R>& of, Vec2<R>* row)
+add_columns(int p, int j, int width, const Vec4<R>* input, const ColumnPair<R>& of, Vec2<R>* row)
 {
     const int      first = max(of.m, j - p), last = min(p, j + 1 - of.l);
     const Vec4<R>* a      = input + (pair_column(p, of.m) + first) * width;
@@ -183,7 +183,7 @@ static int width_of(const gmxfmm_plan* plan)
 
 static int blocks_of(const gmxfmm_plan* plan)
 {
-    return blocks_for(plan->device->num_freq, width_of(plan));
+    return blocks_for(plan->device->far.cells.num_freq, width_of(plan));
 }
 
 /* Number of blocks among which the products of the same frequencies are divided, more than one if there are too few
@@ -205,9 +205,14 @@ static gmxfmm_status launch(gmxfmm_plan* plan, cudaStream_t stream)
     fmm_device*   d      = plan->device;
     const int     width  = width_of(plan);
     const size_t  shared = shared_memory(plan, width);
-    VirialArgs<R> a      = {
-             plan->far.order,           d->num_freq,        fmm_convolved(plan)->n[2], width,
-             d->spectrum.as<Vec2<R>>(), d->s.as<Vec2<R>>(), d->z.as<Vec2<R>>(),        d->far_virial.as<double>()};
+    VirialArgs<R> a      = {plan->far.order,
+                            d->far.cells.num_freq,
+                            fmm_convolved(plan)->n[2],
+                            width,
+                            d->far.cells.spectrum.as<Vec2<R>>(),
+                            d->far.cells.s.as<Vec2<R>>(),
+                            d->far.cells.z.as<Vec2<R>>(),
+                            d->far.cells.virial.as<double>()};
     FMM_CUDA(plan, (allow_shared(&plan->device->allowed, m2l_virial<R>)));
     const dim3 blocks(static_cast<unsigned>(blocks_of(plan)), static_cast<unsigned>(shares_of(plan)));
     m2l_virial<R><<<blocks, 32 * c_warps, shared, stream>>>(a);

@@ -684,7 +684,7 @@ struct WantedSum
 static WantedSum wanted_sum(const gmxfmm_plan* plan, fmm_sum sum, const fmm_cells* cells)
 {
     WantedSum w = {sum, 2 * plan->far.order + (sum == FMM_SUM_Z ? 2 : 0), cells, {}};
-    fmm_real_range(cells, &plan->device->ewald, w.block.range);
+    fmm_real_range(cells, &plan->device->far.cells.ewald, w.block.range);
     return w;
 }
 
@@ -694,12 +694,12 @@ static RealArgs real_args(const gmxfmm_plan* plan, const WantedSum& wanted, int 
     const fmm_cells*  c = wanted.cells;
     RealArgs          a;
     a.block       = wanted.block;
-    a.alpha       = d->ewald.alpha;
+    a.alpha       = d->far.cells.ewald.alpha;
     a.sum         = wanted.sum;
     a.degree      = wanted.degree;
     a.first_m     = first_m;
     a.near_reach  = c->near_reach;
-    a.near_lookup = d->lattice_near.as<short>();
+    a.near_lookup = d->far.cells.lattice_near.as<short>();
     std::copy(c->cell, c->cell + 9, a.cell);
     return a;
 }
@@ -711,9 +711,9 @@ static ReciprocalArgs reciprocal_args(const gmxfmm_plan* plan, const WantedSum& 
     ReciprocalArgs    a;
     a.sum         = wanted.sum;
     a.degree      = wanted.degree;
-    a.num_freq    = d->num_freq;
-    a.alpha       = d->ewald.alpha;
-    a.k_max       = d->ewald.k_max;
+    a.num_freq    = d->far.cells.num_freq;
+    a.alpha       = d->far.cells.ewald.alpha;
+    a.k_max       = d->far.cells.ewald.k_max;
     a.cell_volume = c->cell_volume;
     a.scale       = 1.0 / c->num_cells; /* as the transforms are not normalised */
     a.background  = a.sum == FMM_SUM_S ? FMM_PI / (a.alpha * a.alpha * a.cell_volume) * a.scale : 0;
@@ -723,7 +723,7 @@ static ReciprocalArgs reciprocal_args(const gmxfmm_plan* plan, const WantedSum& 
     {
         dual *= 2 * FMM_PI;
     }
-    fmm_reciprocal_range(c, &d->ewald, a.range);
+    fmm_reciprocal_range(c, &d->far.cells.ewald, a.range);
     return a;
 }
 
@@ -733,7 +733,7 @@ static SlabArgs slab_args(const gmxfmm_plan* plan, const WantedSum& wanted)
     a.grid     = fmm_slab_grid_of(wanted.cells, wanted.degree, is_double(plan) ? c_toleranceDouble : c_toleranceSingle);
     a.sum      = wanted.sum;
     a.degree   = wanted.degree;
-    a.num_freq = plan->device->num_freq;
+    a.num_freq = plan->device->far.cells.num_freq;
     a.weight   = 1.0 / wanted.cells->num_cells;
     fmm_slab_range(&a.grid, a.range);
     return a;
@@ -772,7 +772,7 @@ template <class R, int MOST>
 static gmxfmm_status launch_reciprocal(gmxfmm_plan* plan, const WantedSum& wanted, Vec2<R>* out, cudaStream_t stream)
 {
     const fmm_device* d      = plan->device;
-    const int         blocks = blocks_for(d->num_freq, c_lanes), columns = wanted.degree + 1;
+    const int         blocks = blocks_for(d->far.cells.num_freq, c_lanes), columns = wanted.degree + 1;
     /* few frequencies: more warps for their columns */
     const int    warps  = std::min(static_cast<int>(c_mostWarps), blocks_for(columns, blocks < c_sumBlocks ? 2 : 4));
     const size_t shared = reciprocal_shared<typename WaveType<R, MOST>::type>(wanted.degree);
@@ -796,7 +796,7 @@ template <class R>
 static gmxfmm_status add_slab(gmxfmm_plan* plan, const WantedSum& wanted, Vec2<R>* out, cudaStream_t stream)
 {
     const fmm_device* d      = plan->device;
-    const dim3        blocks = dim3(static_cast<unsigned>(blocks_for(d->num_freq, c_lanes)));
+    const dim3        blocks = dim3(static_cast<unsigned>(blocks_for(d->far.cells.num_freq, c_lanes)));
     const int         warps  = std::min(static_cast<int>(c_mostWarps), wanted.degree + 1);
     FMM_CUDA(plan, launch_next(d->has_chains, slab_part<R>, blocks, static_cast<unsigned>(c_lanes * warps), 0, stream,
                                slab_args(plan, wanted), out));
@@ -810,20 +810,21 @@ static gmxfmm_status make_spectrum(gmxfmm_plan* plan, const WantedSum& wanted, V
     fmm_device*      d      = plan->device;
     const fmm_cells* c      = wanted.cells;
     const int        degree = wanted.degree;
-    R*               table  = d->lattice_table.as<R>();
+    R*               table  = d->far.cells.lattice_table.as<R>();
     SpectrumArgs<R>  a;
     a.block    = wanted.block;
     a.tile     = choose_tile<R>(d, c, a.block);
     a.degree   = degree;
-    a.num_freq = d->num_freq;
+    a.num_freq = d->far.cells.num_freq;
     a.add      = fmm_is_periodic(plan);
     a.scale    = 1.0 / c->num_cells;
     a.table    = table;
     a.out      = out;
     std::copy(c->n, c->n + 3, a.n);
     const size_t shared = real_shared<R>(c->n, a.block, a.tile);
-    const size_t num = static_cast<size_t>(a.block.num()), room = d->lattice_table.capacity / (num * sizeof(R));
-    const int    tiles = blocks_for(c->n[2] / 2 + 1, a.tile.wide) * blocks_for(c->n[1] / 2 + 1, a.tile.rows);
+    const size_t num    = static_cast<size_t>(a.block.num()),
+                 room   = d->far.cells.lattice_table.capacity / (num * sizeof(R));
+    const int tiles     = blocks_for(c->n[2] / 2 + 1, a.tile.wide) * blocks_for(c->n[1] / 2 + 1, a.tile.rows);
     FMM_CUDA(plan, (allow_shared(&d->allowed, add_real<R>)));
     for (int first = 0, end; first <= degree; first = end)
     {
@@ -898,8 +899,8 @@ static gmxfmm_status make_nodes(gmxfmm_plan* plan, fmm_sum sum, cudaStream_t str
 {
     fmm_device*           d       = plan->device;
     const fmm_shape_line* line    = &plan->far.line;
-    DeviceBuffer*         buffers = sum == FMM_SUM_S ? d->node_s : d->node_z;
-    fmm_line_node*        held    = sum == FMM_SUM_S ? d->held_s : d->held_z;
+    DeviceBuffer*         buffers = sum == FMM_SUM_S ? d->far.cells.node_s : d->far.cells.node_z;
+    fmm_line_node*        held    = sum == FMM_SUM_S ? d->far.cells.held_s : d->far.cells.held_z;
     for (int i = 0; i < FMM_LINE_NODES; i++)
     {
         const int       node = line->first + i, place = fmm_line_place(node);
@@ -912,9 +913,9 @@ static gmxfmm_status make_nodes(gmxfmm_plan* plan, fmm_sum sum, cudaStream_t str
         }
         a->node[i]   = buffers[place].as<R>();
         a->weight[i] = static_cast<R>(line->weight[i]);
-        a->num       = 2 * static_cast<size_t>(num_pairs(wanted.degree)) * static_cast<size_t>(d->num_freq);
+        a->num       = 2 * static_cast<size_t>(num_pairs(wanted.degree)) * static_cast<size_t>(d->far.cells.num_freq);
     }
-    a->out = sum == FMM_SUM_S ? d->s.as<R>() : d->z.as<R>();
+    a->out = sum == FMM_SUM_S ? d->far.cells.s.as<R>() : d->far.cells.z.as<R>();
     return GMXFMM_OK;
 }
 
@@ -936,8 +937,8 @@ interpolate_spectra(gmxfmm_plan* plan, bool s, bool z, const BoxValues* box, Box
     interpolate<R><<<static_cast<unsigned>(blocks_for(static_cast<int64_t>(num), c_threads)), c_threads, 0, stream>>>(
         of_s, of_z, box != NULL ? *box : none, to);
     FMM_CUDA(plan, cudaGetLastError());
-    plan->device->s_version = s ? plan->far.version : plan->device->s_version;
-    plan->device->z_version = z ? plan->far.version : plan->device->z_version;
+    plan->device->far.cells.s_version = s ? plan->far.version : plan->device->far.cells.s_version;
+    plan->device->far.cells.z_version = z ? plan->far.version : plan->device->far.cells.z_version;
     return GMXFMM_OK;
 }
 
@@ -951,9 +952,9 @@ fmm_cuda_interpolate(gmxfmm_plan* plan, bool with_virial, const BoxValues* box, 
 template <class R>
 static gmxfmm_status spectra(gmxfmm_plan* plan, bool with_virial, cudaStream_t stream)
 {
-    fmm_device* d = plan->device;
-    const bool  s = !has_s(plan), z = with_virial && !has_z(plan);
-    bool        capturing = false;
+    DeviceConvolution* d = &plan->device->far.cells;
+    const bool         s = !has_s(plan), z = with_virial && !has_z(plan);
+    bool               capturing = false;
     FMM_TRY(fmm_cuda_is_capturing(plan, stream, &capturing));
     /* a graph computes the sums of the present shape itself: when it is launched the nodes may be those of other shapes
      */
@@ -964,13 +965,13 @@ static gmxfmm_status spectra(gmxfmm_plan* plan, bool with_virial, cudaStream_t s
     if (s)
     {
         FMM_TRY(make_spectrum(plan, wanted_sum(plan, FMM_SUM_S, fmm_convolved(plan)), d->s.as<Vec2<R>>(), stream));
-        d->s_version = plan->far.version;
+        d->s_version = capturing ? d->s_version : plan->far.version;
         plan->info.num_spectra++;
     }
     if (z)
     {
         FMM_TRY(make_spectrum(plan, wanted_sum(plan, FMM_SUM_Z, fmm_convolved(plan)), d->z.as<Vec2<R>>(), stream));
-        d->z_version = plan->far.version;
+        d->z_version = capturing ? d->z_version : plan->far.version;
     }
     return GMXFMM_OK;
 }
@@ -986,11 +987,11 @@ static void choose_ewald(gmxfmm_plan* plan)
 {
     fmm_device*      d = plan->device;
     const fmm_cells* c = fmm_convolved(plan);
-    if (d->ewald_distance != c->far_distance || d->lattice_version != plan->far.arrays)
+    if (d->far.cells.ewald_distance != c->far_distance || d->far.cells.lattice_version != plan->far.arrays)
     {
-        d->ewald =
+        d->far.cells.ewald =
             fmm_ewald_choose(c, 2 * plan->far.order + 2, is_double(plan) ? c_toleranceDouble : c_toleranceSingle);
-        d->ewald_distance = c->far_distance;
+        d->far.cells.ewald_distance = c->far_distance;
     }
 }
 
@@ -1001,17 +1002,18 @@ static gmxfmm_status prepare_tables(gmxfmm_plan* plan, size_t column, size_t all
     fmm_device*      d     = plan->device;
     const fmm_cells* c     = fmm_convolved(plan);
     const size_t     width = 2 * static_cast<size_t>(c->near_reach) + 1, near = width * width * width * sizeof(short);
-    const size_t     step = static_cast<size_t>(d->num_coef) * real_size(plan) *
-                        (static_cast<size_t>(c->num_cells) + 2 * static_cast<size_t>(d->num_freq));
+    const size_t     step = static_cast<size_t>(d->far.num_coef) * real_size(plan) *
+                        (static_cast<size_t>(c->num_cells) + 2 * static_cast<size_t>(d->far.cells.num_freq));
     /* room for all columns at once, if that is not much, or little compared with the arrays of a step; 3/2, since a
      * range may grow with the box */
-    const size_t enough = std::max(d->path->lattice_bytes, step / 4);
+    const size_t enough = std::max(d->far.path->lattice_bytes, step / 4);
     FMM_CUDA(plan, cudaDeviceSynchronize());
-    FMM_TRY(fmm_device_reserve(plan, &d->lattice_table, std::max(2 * column, std::min(all + all / 2, enough))));
-    FMM_TRY(fmm_device_reserve(plan, &d->lattice_near, near));
-    FMM_TRY(fmm_cuda_upload(plan, d->lattice_near.memory, c->near_lookup, near));
-    d->lattice_set     = plan->far.shape.near_set;
-    d->lattice_version = plan->far.arrays;
+    FMM_TRY(
+        fmm_device_reserve(plan, &d->far.cells.lattice_table, std::max(2 * column, std::min(all + all / 2, enough))));
+    FMM_TRY(fmm_device_reserve(plan, &d->far.cells.lattice_near, near));
+    FMM_TRY(fmm_cuda_upload(plan, d->far.cells.lattice_near.memory, c->near_lookup, near));
+    d->far.cells.lattice_set     = plan->far.shape.near_set;
+    d->far.cells.lattice_version = plan->far.arrays;
     return GMXFMM_OK;
 }
 
@@ -1032,8 +1034,8 @@ gmxfmm_status fmm_cuda_set_lattice(gmxfmm_plan* plan)
     const int    degree  = 2 * plan->far.order + 2; /* that of Z, the higher one; the longest column is m = 1 */
     const size_t vectors = static_cast<size_t>(block.num()) * real_size(plan);
     const size_t column  = 2 * static_cast<size_t>(degree) * vectors;
-    if (d->lattice_version == plan->far.arrays && d->lattice_set == plan->far.shape.near_set &&
-        column <= d->lattice_table.capacity)
+    if (d->far.cells.lattice_version == plan->far.arrays && d->far.cells.lattice_set == plan->far.shape.near_set &&
+        column <= d->far.cells.lattice_table.capacity)
     {
         return GMXFMM_OK;
     }

@@ -3,7 +3,7 @@
 #ifndef FMM_CUDA_EXPANSIONS_H
 #define FMM_CUDA_EXPANSIONS_H
 
-#include "cuda/far_part.h"
+#include "cuda/expansions/far_part.h"
 #include "cuda/geometry.h"
 #include "cuda/resources.h"
 
@@ -25,6 +25,10 @@ enum
 gmxfmm_status fmm_cuda_p2m_reserve(gmxfmm_plan* plan);
 int           fmm_cuda_p2m_leaves(const gmxfmm_plan* plan);
 gmxfmm_status fmm_cuda_p2m(gmxfmm_plan* plan, const FarPart& far, Moments moments, cudaStream_t stream);
+
+/* Room on another device for what L2P needs of the background; its release. */
+gmxfmm_status fmm_cuda_reserve_background(gmxfmm_plan* plan, fmm_device* to);
+void          fmm_cuda_release_background(gmxfmm_plan* plan, fmm_device* to);
 
 /* On the first device: adds up the rows of moments if `sum`, and stores what L2P needs of the background at to[0] ..
  * to[num - 1] on other devices. */

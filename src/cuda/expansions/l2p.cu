@@ -514,13 +514,13 @@ static gmxfmm_status dispatch(gmxfmm_plan* plan, const FarPart& far, cudaStream_
     L2pArgs<R>        a;
     a.p            = plan->far.order;
     a.g            = make_geometry(plan);
-    a.leaves       = d->path->expansions(plan).leaves;
+    a.leaves       = d->far.path->expansions(plan).leaves;
     a.begin        = far.first_cell;
     a.end          = far.end_cell;
     a.cell_start   = far.target_start;
     a.xq           = static_cast<const Vec4<R>*>(far.target_xq);
     a.field        = static_cast<const R*>(far.local);
-    a.out          = d->far_out.as<Vec4<R>>();
+    a.out          = d->output.far.as<Vec4<R>>();
     a.moments      = far.moments;
     a.total_charge = far.total_charge;
     a.background   = fmm_is_bulk(plan) ? 2 * FMM_PI / (3 * plan->domain.cells.box_volume) : 0;

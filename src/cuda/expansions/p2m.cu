@@ -412,7 +412,7 @@ static void launch_general(const P2mArgs<R>& a, unsigned blocks, cudaStream_t st
 
 static int num_rows(const gmxfmm_plan* plan)
 {
-    const int leaves = plan->device->path->expansions(plan).leaves.num;
+    const int leaves = plan->device->far.path->expansions(plan).leaves.num;
     return blocks_for(leaves, block_leaves(plan, leaves));
 }
 
@@ -423,7 +423,7 @@ static size_t partial_bytes(const gmxfmm_plan* plan)
 
 int fmm_cuda_p2m_leaves(const gmxfmm_plan* plan)
 {
-    return block_leaves(plan, plan->device->path->expansions(plan).leaves.num);
+    return block_leaves(plan, plan->device->far.path->expansions(plan).leaves.num);
 }
 
 template <class R>
@@ -432,7 +432,7 @@ static gmxfmm_status dispatch(gmxfmm_plan* plan, const FarPart& far, Moments mom
     fmm_device* d = plan->device;
     P2mArgs<R>  a;
     a.g             = make_geometry(plan);
-    a.leaves        = d->path->expansions(plan).leaves;
+    a.leaves        = d->far.path->expansions(plan).leaves;
     const int size  = block_leaves(plan, a.leaves.num);
     a.p             = plan->far.order;
     a.first_block   = far.first_cell / size;
@@ -442,10 +442,10 @@ static gmxfmm_status dispatch(gmxfmm_plan* plan, const FarPart& far, Moments mom
     a.cell_start    = far.cell_start;
     a.xq            = static_cast<const Vec4<R>*>(far.xq);
     a.field         = static_cast<R*>(far.multipole);
-    a.partial       = d->p2m_partial.as<double>();
-    a.results       = d->results.as<StepResults>();
+    a.partial       = d->far.moments.partial.as<double>();
+    a.results       = d->output.results.as<StepResults>();
     const int count = blocks_for(a.end, size) - a.first_block;
-    if (partial_bytes(plan) > d->p2m_partial.capacity)
+    if (partial_bytes(plan) > d->far.moments.partial.capacity)
     {
         return fmm_fail(plan, GMXFMM_ERROR_ORDER, "no memory reserved for %d cells", a.leaves.num);
     }
@@ -481,11 +481,11 @@ gmxfmm_status fmm_cuda_share_moments(gmxfmm_plan* plan, bool sum, double* const*
 {
     const fmm_device* d = plan->device;
     ShareArgs         a;
-    a.partial      = d->p2m_partial.as<double>();
+    a.partial      = d->far.moments.partial.as<double>();
     a.rows         = sum ? num_rows(plan) : 0;
     a.num          = num;
-    a.results      = d->results.as<StepResults>();
-    a.total_charge = d->charge_results.as<ChargeResults>()->total;
+    a.results      = d->output.results.as<StepResults>();
+    a.total_charge = d->charges.results.as<ChargeResults>()->total;
     std::copy(to, to + num, a.background);
     share_moments<<<1, c_threads, 0, stream>>>(a);
     FMM_CUDA(plan, cudaGetLastError());
@@ -495,5 +495,16 @@ gmxfmm_status fmm_cuda_share_moments(gmxfmm_plan* plan, bool sum, double* const*
 gmxfmm_status fmm_cuda_p2m_reserve(gmxfmm_plan* plan)
 {
     fmm_device* d = plan->device;
-    return fmm_device_reserve(plan, &d->p2m_partial, partial_bytes(plan));
+    return fmm_device_reserve(plan, &d->far.moments.partial, partial_bytes(plan));
+}
+
+gmxfmm_status fmm_cuda_reserve_background(gmxfmm_plan* plan, fmm_device* to)
+{
+    DeviceScope scope(to->id);
+    return fmm_device_reserve(plan, &to->far.moments.background, c_background * sizeof(double));
+}
+
+void fmm_cuda_release_background(gmxfmm_plan* plan, fmm_device* to)
+{
+    fmm_device_release(plan, &to->far.moments.background);
 }

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* Excluded pairs (search steps): near ones become specials of P2P, far ones a list. */
+#include <algorithm>
+
 #include "cuda/device.h"
 #include "cuda/near/near.h"
 #include "cuda/particles/particles.h"
@@ -305,59 +307,113 @@ static Exclusions make_exclusions(const gmxfmm_plan* plan, int n)
 {
     const fmm_device* d = plan->device;
     Exclusions        e;
-    e.start        = d->has_exclusions ? d->excl_start.as<int>() : NULL;
-    e.list         = d->excl_list.as<int>();
-    e.sorted       = d->sources.sorted.as<int>();
-    e.position     = d->sources.position.as<int>();
-    e.cell_of      = d->sources.cell_of.as<int>();
-    e.cell_start   = d->sources.cell_start.as<int>();
-    e.tile_start   = d->sources.tile_start.as<int>();
-    e.tiles        = d->sources.tiles.as<Tile>();
-    e.cell         = d->keys.as<int>();
-    e.reference    = d->references.as<float>();
-    e.near_vectors = d->near_vectors.as<int4>();
-    e.near_lookup  = d->near_lookup.as<short>();
-    e.place        = d->excl_place.as<int>();
-    e.near_reach   = d->near_reach;
-    e.num_places   = (2 * d->near_reach + 1) * (2 * d->near_reach + 1) * (2 * d->near_reach + 1);
+    e.start        = plan->particles.excl_start != NULL ? d->near.excl_start.as<int>() : NULL;
+    e.list         = d->near.excl_list.as<int>();
+    e.sorted       = d->particles.sources.sorted.as<int>();
+    e.position     = d->particles.sources.position.as<int>();
+    e.cell_of      = d->particles.sources.cell_of.as<int>();
+    e.cell_start   = d->particles.sources.cell_start.as<int>();
+    e.tile_start   = d->particles.sources.tile_start.as<int>();
+    e.tiles        = d->particles.sources.tiles.as<Tile>();
+    e.cell         = d->particles.keys.as<int>();
+    e.reference    = d->particles.references.as<float>();
+    e.near_vectors = d->near.vectors.as<int4>();
+    e.near_lookup  = d->near.lookup.as<short>();
+    e.place        = d->near.excl_place.as<int>();
+    e.near_reach   = d->near.reach;
+    e.num_places   = (2 * d->near.reach + 1) * (2 * d->near.reach + 1) * (2 * d->near.reach + 1);
     e.n            = n;
-    e.box          = d->box.as<BoxValues>();
+    e.box          = d->domain.box.as<BoxValues>();
     e.run_start    = NULL;
     e.runs         = NULL;
     if (fmm_is_adaptive(plan))
     {
-        e.run_start  = d->tree.leaves.run_start.as<int>();
-        e.runs       = d->tree.leaves.runs.as<int2>();
+        e.run_start  = d->far.tree.leaves.run_start.as<int>();
+        e.runs       = d->far.tree.leaves.runs.as<int2>();
         e.num_places = 1;
     }
     return e;
 }
 
+gmxfmm_status fmm_cuda_reserve_excluded_pairs(gmxfmm_plan* plan)
+{
+    fmm_device*  d     = plan->device;
+    const size_t n     = static_cast<size_t>(d->particles.sources.n);
+    const size_t most  = std::max(n, static_cast<size_t>(d->particles.targets.n)) + 1;
+    const int*   start = plan->particles.excl_start;
+    FMM_TRY(fmm_device_reserve(plan, &d->near.special_start, most * sizeof(int)));
+    FMM_TRY(fmm_device_reserve(plan, &d->near.far_start, most * sizeof(int)));
+    if (d->particles.targets.n == 0)
+    {
+        const size_t entries = start != NULL ? static_cast<size_t>(start[n]) : 0;
+        FMM_TRY(fmm_device_reserve(plan, &d->near.excl_place, (entries + 1) * sizeof(int)));
+        FMM_TRY(fmm_device_reserve(plan, &d->near.excl_mask, (n + entries + 1) * sizeof(unsigned)));
+        FMM_TRY(fmm_device_reserve(plan, &d->near.specials, (n + entries + 1) * sizeof(Special)));
+        FMM_TRY(fmm_device_reserve(plan, &d->near.far_pairs, (entries + 1) * sizeof(FarPair)));
+    }
+    return GMXFMM_OK;
+}
+
+gmxfmm_status fmm_cuda_reserve_near_copies(gmxfmm_plan* plan, fmm_device* to)
+{
+    const DeviceNearField& first = plan->device->near;
+    FMM_TRY(fmm_device_reserve(plan, &to->near.vectors, first.vectors.capacity));
+    FMM_TRY(fmm_device_reserve(plan, &to->near.special_start, first.special_start.capacity));
+    return fmm_device_reserve(plan, &to->near.specials, first.specials.capacity);
+}
+
+DeviceBuffer* fmm_cuda_assigned_pairs(fmm_device* device, int i)
+{
+    DeviceNearField* near  = &device->near;
+    DeviceBuffer*    all[] = {&near->special_start, &near->far_start, &near->specials, &near->far_pairs};
+    static_assert(sizeof(all) / sizeof(all[0]) == static_cast<size_t>(c_nextPairs), "next has room for each of them");
+    return all[i];
+}
+
+gmxfmm_status fmm_cuda_reserve_next_pairs(gmxfmm_plan* plan)
+{
+    fmm_device* d = plan->device;
+    for (int i = 0; i < c_nextPairs; i++)
+    {
+        FMM_TRY(fmm_device_reserve(plan, &d->near.next[i], fmm_cuda_assigned_pairs(d, i)->capacity));
+    }
+    return GMXFMM_OK;
+}
+
+void fmm_cuda_swap_pairs(fmm_device* device)
+{
+    for (int i = 0; i < c_nextPairs; i++)
+    {
+        fmm_cuda_assigned_pairs(device, i)->swap(&device->near.next[i]);
+    }
+}
+
 gmxfmm_status fmm_cuda_excluded_pairs(gmxfmm_plan* plan, cudaStream_t stream)
 {
     fmm_device* d = plan->device;
-    const int   n = d->sources.n;
-    if (d->targets.n > 0)
+    const int   n = d->particles.sources.n;
+    if (d->particles.targets.n > 0)
     {
-        const size_t bytes = (static_cast<size_t>(d->targets.n) + 1) * sizeof(int);
-        FMM_CUDA(plan, cudaMemsetAsync(d->special_start.memory, 0, bytes, stream));
+        const size_t bytes = (static_cast<size_t>(d->particles.targets.n) + 1) * sizeof(int);
+        FMM_CUDA(plan, cudaMemsetAsync(d->near.special_start.memory, 0, bytes, stream));
         return GMXFMM_OK;
     }
     const Geometry   g       = make_geometry(plan);
     const int        blocks  = blocks_for(static_cast<int64_t>(n) + 1, c_threads / c_lanes);
     const Exclusions e       = make_exclusions(plan, n);
-    uint64_t*        count   = d->counts.as<uint64_t>();
-    unsigned*        mask    = d->excl_mask.as<unsigned>();
-    int *            special = d->special_start.as<int>(), *far = d->far_start.as<int>();
+    uint64_t*        count   = d->particles.counts.as<uint64_t>();
+    unsigned*        mask    = d->near.excl_mask.as<unsigned>();
+    int *            special = d->near.special_start.as<int>(), *far = d->near.far_start.as<int>();
     if (e.start != NULL)
     {
-        find_places<<<blocks, c_threads, 0, stream>>>(g, e, d->excl_place.as<int>());
+        find_places<<<blocks, c_threads, 0, stream>>>(g, e, d->near.excl_place.as<int>());
     }
     count_excluded<<<blocks, c_threads, 0, stream>>>(e, mask, count);
     FMM_CUDA(plan, cudaGetLastError());
     FMM_TRY(fmm_cuda_scan(plan, count, count, n + 1, stream));
-    list_excluded<<<blocks, c_threads, 0, stream>>>(g, e, mask, count, special, far, d->specials.as<Special>(),
-                                                    d->far_pairs.as<FarPair>(), d->assign_results.as<AssignResults>());
+    list_excluded<<<blocks, c_threads, 0, stream>>>(g, e, mask, count, special, far, d->near.specials.as<Special>(),
+                                                    d->near.far_pairs.as<FarPair>(),
+                                                    d->particles.assign_results.as<AssignResults>());
     FMM_CUDA(plan, cudaGetLastError());
     return GMXFMM_OK;
 }
@@ -366,15 +422,14 @@ gmxfmm_status fmm_device_set_exclusions(gmxfmm_plan* plan, const int* start, con
 {
     fmm_device* d = plan->device;
     DeviceScope scope(d->id);
-    d->has_exclusions = start != NULL;
     if (start != NULL)
     {
         const size_t starts = (static_cast<size_t>(n) + 1) * sizeof(int);
         const size_t words  = static_cast<size_t>(start[n]) * sizeof(int);
-        FMM_TRY(fmm_device_reserve(plan, &d->excl_start, starts));
-        FMM_TRY(fmm_device_reserve(plan, &d->excl_list, words));
-        FMM_TRY(fmm_cuda_upload(plan, d->excl_start.memory, start, starts));
-        FMM_TRY(fmm_cuda_upload(plan, d->excl_list.memory, list, words));
+        FMM_TRY(fmm_device_reserve(plan, &d->near.excl_start, starts));
+        FMM_TRY(fmm_device_reserve(plan, &d->near.excl_list, words));
+        FMM_TRY(fmm_cuda_upload(plan, d->near.excl_start.memory, start, starts));
+        FMM_TRY(fmm_cuda_upload(plan, d->near.excl_list.memory, list, words));
     }
     return GMXFMM_OK;
 }

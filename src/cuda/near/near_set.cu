@@ -11,12 +11,12 @@ gmxfmm_status fmm_cuda_upload_near_set(gmxfmm_plan* plan)
     const fmm_cells* c = &plan->domain.cells;
     const size_t     w = static_cast<size_t>(2 * c->near_reach + 1),
                  bytes = static_cast<size_t>(c->num_near) * sizeof(int4);
-    if (d->near_on_device != NULL && d->num_near_on_device == c->num_near)
+    if (d->near.on_device != NULL && d->near.num_on_device == c->num_near)
     {
         bool same = true;
         for (int o = 0; o < c->num_near; o++)
         {
-            const int4 k = d->near_on_device[o];
+            const int4 k = d->near.on_device[o];
             same         = same && k.x == c->near[o][0] && k.y == c->near[o][1] && k.z == c->near[o][2];
         }
         if (same)
@@ -24,10 +24,10 @@ gmxfmm_status fmm_cuda_upload_near_set(gmxfmm_plan* plan)
             return GMXFMM_OK;
         }
     }
-    std::free(d->near_on_device);
-    d->near_on_device = NULL;
-    FMM_TRY(fmm_device_reserve(plan, &d->near_vectors, bytes));
-    FMM_TRY(fmm_device_reserve(plan, &d->near_lookup, w * w * w * sizeof(short)));
+    std::free(d->near.on_device);
+    d->near.on_device = NULL;
+    FMM_TRY(fmm_device_reserve(plan, &d->near.vectors, bytes));
+    FMM_TRY(fmm_device_reserve(plan, &d->near.lookup, w * w * w * sizeof(short)));
     int4* vectors = static_cast<int4*>(std::malloc(bytes));
     if (vectors == NULL)
     {
@@ -35,28 +35,33 @@ gmxfmm_status fmm_cuda_upload_near_set(gmxfmm_plan* plan)
     }
     for (int i = 0; i < 3; i++)
     {
-        d->near_extent[i] = 0;
+        d->near.extent[i] = 0;
     }
     for (int o = 0; o < c->num_near; o++)
     {
         vectors[o] = make_int4(c->near[o][0], c->near[o][1], c->near[o][2], 0);
         for (int i = 0; i < 3; i++)
         {
-            d->near_extent[i] = std::max(d->near_extent[i], c->near[o][i]);
+            d->near.extent[i] = std::max(d->near.extent[i], c->near[o][i]);
         }
     }
-    gmxfmm_status status = fmm_cuda_upload(plan, d->near_vectors.memory, vectors, bytes);
+    gmxfmm_status status = fmm_cuda_upload(plan, d->near.vectors.memory, vectors, bytes);
     if (status == GMXFMM_OK)
     {
-        status = fmm_cuda_upload(plan, d->near_lookup.memory, c->near_lookup, w * w * w * sizeof(short));
+        status = fmm_cuda_upload(plan, d->near.lookup.memory, c->near_lookup, w * w * w * sizeof(short));
     }
     if (status != GMXFMM_OK)
     {
         std::free(vectors);
         return status;
     }
-    d->near_reach         = c->near_reach;
-    d->near_on_device     = vectors;
-    d->num_near_on_device = c->num_near;
+    d->near.reach         = c->near_reach;
+    d->near.on_device     = vectors;
+    d->near.num_on_device = c->num_near;
     return GMXFMM_OK;
+}
+
+void fmm_cuda_destroy_near_set(fmm_device* device)
+{
+    std::free(device->near.on_device);
 }

@@ -28,6 +28,7 @@
  */
 #include "cuda/near/near.h"
 #include "cuda/near/p2p_args.h"
+#include "cuda/particles/particles.h"
 #include "fmm/math/strain.h"
 
 enum
@@ -726,7 +727,7 @@ __global__ void __launch_bounds__(32 * c_warps,
 /* How far near vectors lead out of the box in a direction; not at all where it has no face. */
 static int face_extent(const gmxfmm_plan* plan, int direction)
 {
-    return plan->domain.periodic[direction] ? plan->device->near_extent[direction] : 0;
+    return plan->domain.periodic[direction] ? plan->device->near.extent[direction] : 0;
 }
 
 /* Number of blocks of near_faces: in each direction, the cells of all layers from which near vectors leave the box at
@@ -748,55 +749,63 @@ int fmm_cuda_near_virial_rows(const gmxfmm_plan* plan, int tiles)
     return adds_virial(plan) ? tiles : num_faces(plan);
 }
 
+gmxfmm_status fmm_cuda_reserve_near_virial(gmxfmm_plan* plan)
+{
+    fmm_device*        d       = plan->device;
+    const ParticleSet* targets = targets_of(d);
+    const int          tiles   = enqueues_assign(plan) ? fmm_cuda_most_tiles(plan, targets) : targets->launched_tiles;
+    const size_t       rows    = static_cast<size_t>(fmm_cuda_near_virial_rows(plan, tiles));
+    return fmm_device_reserve(plan, &d->near.virial, (rows + 1) * 6 * real_size(plan));
+}
+
 static double square(double x)
 {
     return x * x;
 }
 
 template <class R>
-P2pArgs<R> fmm_cuda_p2p_args(const gmxfmm_plan* plan)
+P2pArgs<R> fmm_cuda_p2p_args(const gmxfmm_plan* plan, const fmm_device* d)
 {
-    const fmm_device*  d       = plan->device;
-    const ParticleSet* targets = targets_of(d);
+    const fmm_device*  first = plan->device;
+    const ParticleSet *all = targets_of(first), *sources = &d->particles.sources;
+    const bool         self    = all == &first->particles.sources;
+    const ParticleSet* targets = self ? sources : &d->particles.targets;
     P2pArgs<R>         a;
     a.g             = make_geometry(plan);
-    a.num_tiles     = &d->assign_results.as<AssignResults>()->num_tiles;
-    a.self          = targets == &d->sources;
+    a.num_tiles     = &first->particles.assign_results.as<AssignResults>()->num_tiles;
+    a.self          = self;
     a.tiles         = targets->tiles.as<Tile>();
-    a.cell_start    = d->sources.cell_start.as<int>();
-    a.special_start = d->special_start.as<int>();
-    a.specials      = d->specials.as<Special>();
-    a.near_vectors  = d->near_vectors.as<int4>();
-    a.xq            = d->sources.xq.as<Vec4<R>>();
-    a.target        = targets->xq.as<Vec4<R>>();
-    a.out           = d->near_out.as<Vec4<R>>();
-    a.virial        = d->near_virial.as<R>();
-    a.box           = d->box.as<BoxValues>();
-    a.tile_start    = targets->tile_start.as<int>();
+    a.cell_start    = sources->cell_start.as<int>();
+    a.special_start = d->near.special_start.as<int>();
+    a.specials      = d->near.specials.as<Special>();
+    a.near_vectors  = d->near.vectors.as<int4>();
+    a.xq            = pair_positions(plan, *sources).as<Vec4<R>>();
+    a.target        = pair_positions(plan, *targets).as<Vec4<R>>();
+    a.out           = first->output.near.as<Vec4<R>>();
+    a.virial        = first->near.virial.as<R>();
+    a.box           = pair_box(plan, d->domain).as<BoxValues>();
+    a.tile_start    = all->tile_start.as<int>();
     a.away          = static_cast<R>(c_away);
     a.least         = static_cast<R>(square(plan->options.min_distance / plan->domain.cells.u));
     a.small         = 0;
-    a.run_start     = fmm_is_adaptive(plan) ? d->tree.leaves.run_start.as<int>() : NULL;
-    a.runs          = fmm_is_adaptive(plan) ? d->tree.leaves.runs.as<int2>() : NULL;
+    a.run_start     = fmm_is_adaptive(plan) ? first->far.tree.leaves.run_start.as<int>() : NULL;
+    a.runs          = fmm_is_adaptive(plan) ? first->far.tree.leaves.runs.as<int2>() : NULL;
     if (fmm_has_places(plan))
     {
         const fmm_cells* c = &plan->domain.cells;
-        a.xq               = d->sources.places.as<Vec4<R>>();
-        a.target           = targets->places.as<Vec4<R>>();
-        a.box              = d->no_box.as<BoxValues>();
         a.least            = static_cast<R>(square(plan->options.min_distance * fmm_place_scale(plan)));
         a.away             = static_cast<R>((c->origin[0] + (c->n[0] + c_farthest) * c->edge) * fmm_place_scale(plan));
     }
     for (int i = 0; i < 3; i++)
     {
-        a.small |= a.g.n[i] < d->near_reach;
+        a.small |= a.g.n[i] < first->near.reach;
         a.extent[i] = face_extent(plan, i);
     }
     return a;
 }
 
-template P2pArgs<float>  fmm_cuda_p2p_args<float>(const gmxfmm_plan* plan);
-template P2pArgs<double> fmm_cuda_p2p_args<double>(const gmxfmm_plan* plan);
+template P2pArgs<float>  fmm_cuda_p2p_args<float>(const gmxfmm_plan* plan, const fmm_device* device);
+template P2pArgs<double> fmm_cuda_p2p_args<double>(const gmxfmm_plan* plan, const fmm_device* device);
 
 /* P2P of the tiles of args, by so many warps. */
 template <class R>
@@ -845,20 +854,23 @@ static gmxfmm_status launch_wanted(gmxfmm_plan* plan, const StepWanted& wanted, 
 }
 
 template <class R>
-static gmxfmm_status launch_own(gmxfmm_plan* plan, const StepWanted& wanted, cudaStream_t stream)
+static gmxfmm_status launch_own(gmxfmm_plan* plan, fmm_device* d, const StepWanted& wanted, cudaStream_t stream)
 {
-    fmm_device*  d = plan->device;
-    P2pLaunch<R> l = {fmm_cuda_p2p_args<R>(plan), own_warps(d), &d->allowed, stream};
-    if (has_parts(d))
+    P2pLaunch<R> l = {fmm_cuda_p2p_args<R>(plan, d), warps_of(plan, d), &d->allowed, stream};
+    if (has_others(plan->device))
     {
-        l.args.num_tiles = &d->parts->part[0].range.as<PartRange>()->num_tiles;
+        l.args.num_tiles = &d->range.tiles.as<TileRange>()->num_tiles;
     }
+    /* where every tile has a row, the host knows their number: no assignments come on a stream then */
+    l.args.virial +=
+        6 * static_cast<size_t>(tiles_before(targets_of(plan->device)->launched_tiles, d->range.begin_share));
     return launch_wanted<R>(plan, wanted, l);
 }
 
-gmxfmm_status fmm_cuda_p2p(gmxfmm_plan* plan, const StepWanted& wanted, cudaStream_t stream)
+gmxfmm_status fmm_cuda_p2p(gmxfmm_plan* plan, fmm_device* device, const StepWanted& wanted, cudaStream_t stream)
 {
-    return is_double(plan) ? launch_own<double>(plan, wanted, stream) : launch_own<float>(plan, wanted, stream);
+    return is_double(plan) ? launch_own<double>(plan, device, wanted, stream)
+                           : launch_own<float>(plan, device, wanted, stream);
 }
 
 template <class R>
@@ -866,35 +878,12 @@ static gmxfmm_status launch_all(gmxfmm_plan* plan, cudaStream_t stream)
 {
     fmm_device* d = plan->device;
     return launch_wanted<R>(plan, {0, 0, 0},
-                            {fmm_cuda_p2p_args<R>(plan), targets_of(d)->launched_tiles, &d->allowed, stream});
+                            {fmm_cuda_p2p_args<R>(plan, d), targets_of(d)->launched_tiles, &d->allowed, stream});
 }
 
 gmxfmm_status fmm_cuda_p2p_all(gmxfmm_plan* plan, cudaStream_t stream)
 {
     return is_double(plan) ? launch_all<double>(plan, stream) : launch_all<float>(plan, stream);
-}
-
-template <class R>
-static gmxfmm_status launch_part(gmxfmm_plan* plan, DevicePart* part, const StepWanted& wanted)
-{
-    P2pArgs<R> a    = fmm_cuda_p2p_args<R>(plan);
-    a.num_tiles     = &part->range.as<PartRange>()->num_tiles;
-    a.tiles         = part->tiles.as<Tile>();
-    a.cell_start    = part->cell_start.as<int>();
-    a.special_start = part->special_start.as<int>();
-    a.specials      = part->specials.as<Special>();
-    a.near_vectors  = part->near_vectors.as<int4>();
-    a.xq            = part->sources.as<Vec4<R>>();
-    a.target        = a.self ? a.xq : part->targets.as<Vec4<R>>();
-    a.box           = part->box.as<BoxValues>();
-    /* where every tile has a row, the host knows their number: no assignments come on a stream then */
-    a.virial += 6 * static_cast<size_t>(tiles_before(targets_of(plan->device)->launched_tiles, part->begin_share));
-    return launch_wanted<R>(plan, wanted, {a, part->warps, &part->allowed, part->stream});
-}
-
-gmxfmm_status fmm_cuda_p2p_part(gmxfmm_plan* plan, DevicePart* part, const StepWanted& wanted)
-{
-    return is_double(plan) ? launch_part<double>(plan, part, wanted) : launch_part<float>(plan, part, wanted);
 }
 
 template <class R, bool LIMITED>
@@ -904,7 +893,7 @@ static gmxfmm_status launch_faces(gmxfmm_plan* plan, cudaStream_t stream)
     if (faces > 0)
     {
         FMM_CUDA(plan, (allow_shared(&plan->device->allowed, near_faces<R, LIMITED>)));
-        near_faces<R, LIMITED><<<faces, 32, sizeof(WarpMemory<R>), stream>>>(fmm_cuda_p2p_args<R>(plan));
+        near_faces<R, LIMITED><<<faces, 32, sizeof(WarpMemory<R>), stream>>>(fmm_cuda_p2p_args<R>(plan, plan->device));
         FMM_CUDA(plan, cudaGetLastError());
     }
     return GMXFMM_OK;

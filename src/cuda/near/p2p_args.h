@@ -32,8 +32,8 @@ struct P2pArgs
     const int2* runs;
 };
 
-/* p2p.cu: float or double as the plan's precision. */
+/* p2p.cu: of a device, all tiles of the first. float or double as the plan's precision. */
 template <class R>
-P2pArgs<R> fmm_cuda_p2p_args(const gmxfmm_plan* plan);
+P2pArgs<R> fmm_cuda_p2p_args(const gmxfmm_plan* plan, const fmm_device* device);
 
 #endif

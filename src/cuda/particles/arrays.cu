@@ -36,19 +36,19 @@ gmxfmm_status fmm_device_on_host(gmxfmm_plan* plan, const void** x, size_t num)
     {
         return GMXFMM_OK;
     }
-    if (bytes > d->host_copy_bytes)
+    if (bytes > d->particles.host_copy_bytes)
     {
-        std::free(d->host_copy);
-        d->host_copy       = std::malloc(bytes);
-        d->host_copy_bytes = d->host_copy != NULL ? bytes : 0;
+        std::free(d->particles.host_copy);
+        d->particles.host_copy       = std::malloc(bytes);
+        d->particles.host_copy_bytes = d->particles.host_copy != NULL ? bytes : 0;
     }
-    if (d->host_copy == NULL)
+    if (d->particles.host_copy == NULL)
     {
         return fmm_fail(plan, GMXFMM_ERROR_MEMORY, "out of memory");
     }
     FMM_CUDA(plan, cudaDeviceSynchronize()); /* for whatever writes the array */
-    FMM_CUDA(plan, cudaMemcpy(d->host_copy, *x, bytes, cudaMemcpyDefault));
-    *x = d->host_copy;
+    FMM_CUDA(plan, cudaMemcpy(d->particles.host_copy, *x, bytes, cudaMemcpyDefault));
+    *x = d->particles.host_copy;
     return GMXFMM_OK;
 }
 
@@ -59,8 +59,9 @@ gmxfmm_status fmm_cuda_on_device(gmxfmm_plan* plan, const void** x)
     {
         return GMXFMM_OK;
     }
-    FMM_TRY(fmm_cuda_upload(plan, d->x_copy.memory, *x, 3 * static_cast<size_t>(plan->particles.n) * array_word(plan)));
-    *x = d->x_copy.memory;
+    FMM_TRY(fmm_cuda_upload(plan, d->particles.x_copy.memory, *x,
+                            3 * static_cast<size_t>(plan->particles.n) * array_word(plan)));
+    *x = d->particles.x_copy.memory;
     return GMXFMM_OK;
 }
 
@@ -69,7 +70,7 @@ static gmxfmm_status widen(gmxfmm_plan* plan, const X* x, int n, const char* wha
 {
     fmm_device*                          d   = plan->device;
     const thrust::counting_iterator<int> all = thrust::counting_iterator<int>(0);
-    Extent* const                        out = &d->assign_results.as<AssignResults>()->extent;
+    Extent* const                        out = &d->particles.assign_results.as<AssignResults>()->extent;
     AssignResults                        results;
     Extent                               none;
     size_t                               bytes = 0;
@@ -81,11 +82,12 @@ static gmxfmm_status widen(gmxfmm_plan* plan, const X* x, int n, const char* wha
         none.high[i] = high[i];
     }
     none.bad = INT_MAX;
-    FMM_CUDA(plan, cub::DeviceReduce::TransformReduce(NULL, bytes, all, out, n, BothExtents{}, point, none, d->own));
-    FMM_TRY(fmm_device_reserve(plan, &d->sort_scratch, bytes));
-    FMM_CUDA(plan, cub::DeviceReduce::TransformReduce(d->sort_scratch.memory, bytes, all, out, n, BothExtents{}, point,
-                                                      none, d->own));
-    FMM_TRY(fmm_cuda_assign_results(plan, &results, d->own));
+    FMM_CUDA(plan,
+             cub::DeviceReduce::TransformReduce(NULL, bytes, all, out, n, BothExtents{}, point, none, d->schedule.own));
+    FMM_TRY(fmm_device_reserve(plan, &d->particles.sort_scratch, bytes));
+    FMM_CUDA(plan, cub::DeviceReduce::TransformReduce(d->particles.sort_scratch.memory, bytes, all, out, n,
+                                                      BothExtents{}, point, none, d->schedule.own));
+    FMM_TRY(fmm_cuda_assign_results(plan, &results, d->schedule.own));
     if (results.extent.bad != INT_MAX)
     {
         return fmm_fail(plan, GMXFMM_ERROR_POSITION, "position of %s %d is not finite", what, results.extent.bad);
@@ -101,12 +103,13 @@ static gmxfmm_status widen(gmxfmm_plan* plan, const X* x, int n, const char* wha
 template <class X>
 static gmxfmm_status extent(gmxfmm_plan* plan, const void* x, double* low, double* high)
 {
-    const ParticleSet *sources = &plan->device->sources, *targets = &plan->device->targets;
+    const ParticleSet *sources = &plan->device->particles.sources, *targets = &plan->device->particles.targets;
     if (sources->n > 0)
     {
         FMM_TRY(widen(plan, static_cast<const X*>(x), sources->n, "particle", low, high));
     }
-    return targets->n > 0 ? widen(plan, plan->device->target_x.as<X>(), targets->n, "target", low, high) : GMXFMM_OK;
+    return targets->n > 0 ? widen(plan, plan->device->particles.target_x.as<X>(), targets->n, "target", low, high)
+                          : GMXFMM_OK;
 }
 
 gmxfmm_status fmm_device_extent(gmxfmm_plan* plan, const void** x, double* low, double* high)
@@ -116,6 +119,28 @@ gmxfmm_status fmm_device_extent(gmxfmm_plan* plan, const void** x, double* low, 
     FMM_TRY(fmm_cuda_on_device(plan, x));
     return plan->options.array_type == GMXFMM_DOUBLE ? extent<double>(plan, *x, low, high)
                                                      : extent<float>(plan, *x, low, high);
+}
+
+gmxfmm_status fmm_cuda_create_particles(gmxfmm_plan* plan)
+{
+    fmm_device* d = plan->device;
+    FMM_CUDA(plan, cudaHostAlloc(reinterpret_cast<void**>(&d->particles.beyond), sizeof(int), cudaHostAllocMapped));
+    *d->particles.beyond = 0;
+    FMM_TRY(fmm_device_reserve(plan, &d->output.results, sizeof(StepResults)));
+    FMM_TRY(fmm_device_reserve(plan, &d->particles.assign_results, sizeof(AssignResults)));
+    FMM_TRY(fmm_device_reserve(plan, &d->output.partial, sizeof(double) * c_numSums * 2 * c_sumBlocks));
+    FMM_CUDA(plan, cudaMemset(d->output.results.memory, 0, sizeof(StepResults)));
+    FMM_CUDA(plan, cudaMemset(&d->output.results.as<StepResults>()->bad_positions, c_none & 0xff, 4 * sizeof(int)));
+    return GMXFMM_OK;
+}
+
+void fmm_cuda_destroy_particles(fmm_device* device)
+{
+    if (device->particles.beyond != NULL) /* the first device's; NULL would be an error that a later call reports */
+    {
+        cudaFreeHost(device->particles.beyond);
+    }
+    std::free(device->particles.host_copy);
 }
 
 static gmxfmm_status reserve_set(gmxfmm_plan* plan, ParticleSet* set, int64_t num)
@@ -137,43 +162,54 @@ static gmxfmm_status reserve_set(gmxfmm_plan* plan, ParticleSet* set, int64_t nu
 /* Memory used for sources and targets one after the other, and for results at the targets. */
 static gmxfmm_status reserve_particles(gmxfmm_plan* plan)
 {
-    fmm_device*  d    = plan->device;
-    const int    most = d->sources.n > d->targets.n ? d->sources.n : d->targets.n;
+    fmm_device* d  = plan->device;
+    const int most = d->particles.sources.n > d->particles.targets.n ? d->particles.sources.n : d->particles.targets.n;
     const size_t n = static_cast<size_t>(most) + 1, targets = static_cast<size_t>(targets_of(d)->n) + 1;
     const size_t vec  = 4 * real_size(plan);
     const size_t word = array_word(plan);
-    FMM_TRY(fmm_device_reserve(plan, &d->keys, n * sizeof(int)));
-    FMM_TRY(fmm_device_reserve(plan, &d->values, n * sizeof(int)));
-    FMM_TRY(fmm_device_reserve(plan, &d->references, 3 * n * sizeof(float)));
-    FMM_TRY(fmm_device_reserve(plan, &d->special_start, n * sizeof(int)));
-    FMM_TRY(fmm_device_reserve(plan, &d->far_start, n * sizeof(int)));
-    FMM_TRY(fmm_device_reserve(plan, &d->near_out, targets * vec));
-    FMM_TRY(fmm_device_reserve(plan, &d->far_out, targets * vec));
+    FMM_TRY(fmm_device_reserve(plan, &d->particles.keys, n * sizeof(int)));
+    FMM_TRY(fmm_device_reserve(plan, &d->particles.values, n * sizeof(int)));
+    FMM_TRY(fmm_device_reserve(plan, &d->particles.references, 3 * n * sizeof(float)));
+    FMM_TRY(fmm_device_reserve(plan, &d->output.near, targets * vec));
+    FMM_TRY(fmm_device_reserve(plan, &d->output.far, targets * vec));
     /* positions, forces, fields, potentials of a synchronous execute */
-    FMM_TRY(fmm_device_reserve(plan, &d->x_copy, 3 * n * word));
-    FMM_TRY(fmm_device_reserve(plan, &d->out_copy, 7 * targets * word));
+    FMM_TRY(fmm_device_reserve(plan, &d->particles.x_copy, 3 * n * word));
+    FMM_TRY(fmm_device_reserve(plan, &d->output.copy, 7 * targets * word));
     /* a step that computes only one of the two fields (stages) reads both, which must be finite */
-    FMM_CUDA(plan, cudaMemset(d->near_out.memory, 0, targets * vec));
-    FMM_CUDA(plan, cudaMemset(d->far_out.memory, 0, targets * vec));
-    d->has_room = true;
+    FMM_CUDA(plan, cudaMemset(d->output.near.memory, 0, targets * vec));
+    FMM_CUDA(plan, cudaMemset(d->output.far.memory, 0, targets * vec));
+    d->particles.room_of_sources = d->particles.sources.n;
+    d->particles.room_of_targets = d->particles.targets.n;
     return GMXFMM_OK;
+}
+
+static bool has_room(const fmm_device* d)
+{
+    const DeviceParticles& p = d->particles;
+    return p.room_of_sources == p.sources.n && p.room_of_targets == p.targets.n;
+}
+
+static gmxfmm_status reserve_sources(gmxfmm_plan* plan)
+{
+    plan->device->particles.room_of_sources = -1;
+    FMM_TRY(reserve_set(plan, &plan->device->particles.sources, plan->particles.n));
+    return reserve_particles(plan);
 }
 
 gmxfmm_status fmm_cuda_reserve_sources(gmxfmm_plan* plan)
 {
-    plan->device->has_room = false;
-    FMM_TRY(reserve_set(plan, &plan->device->sources, plan->particles.n));
-    return reserve_particles(plan);
+    const fmm_device* d = plan->device;
+    return d->particles.sources.n == plan->particles.n && has_room(d) ? GMXFMM_OK : reserve_sources(plan);
 }
 
 static gmxfmm_status take_targets(gmxfmm_plan* plan, const void* x)
 {
     fmm_device*  d    = plan->device;
     const size_t size = 3 * static_cast<size_t>(plan->particles.num_targets) * array_word(plan);
-    FMM_TRY(reserve_set(plan, &d->targets, plan->particles.num_targets));
+    FMM_TRY(reserve_set(plan, &d->particles.targets, plan->particles.num_targets));
     FMM_TRY(reserve_particles(plan));
-    FMM_TRY(fmm_device_reserve(plan, &d->target_x, size));
-    return fmm_cuda_upload(plan, d->target_x.memory, x, size);
+    FMM_TRY(fmm_device_reserve(plan, &d->particles.target_x, size));
+    return fmm_cuda_upload(plan, d->particles.target_x.memory, x, size);
 }
 
 gmxfmm_status fmm_device_set_targets(gmxfmm_plan* plan, const void* x)
@@ -181,8 +217,68 @@ gmxfmm_status fmm_device_set_targets(gmxfmm_plan* plan, const void* x)
     fmm_device* d = plan->device;
     DeviceScope scope(d->id);
     FMM_CUDA(plan, cudaDeviceSynchronize());
-    d->has_room                = false;
-    const gmxfmm_status status = take_targets(plan, x);
-    d->targets.n               = status == GMXFMM_OK ? d->targets.n : 0;
+    d->particles.room_of_targets = -1;
+    const gmxfmm_status status   = take_targets(plan, x);
+    d->particles.targets.n       = status == GMXFMM_OK ? d->particles.targets.n : 0;
     return status;
+}
+
+gmxfmm_status fmm_cuda_ready_particles(gmxfmm_plan* plan)
+{
+    *plan->device->particles.beyond = 0;
+    return fmm_cuda_reserve_sources(plan);
+}
+
+gmxfmm_status fmm_cuda_reserve_scaled(gmxfmm_plan* plan)
+{
+    for (ParticleSet* set : {&plan->device->particles.sources, &plan->device->particles.targets})
+    {
+        /* one more than there are, as P2M reads ahead */
+        FMM_TRY(fmm_device_reserve(plan, &set->scaled, (static_cast<size_t>(set->n) + 1) * 4 * real_size(plan)));
+    }
+    return GMXFMM_OK;
+}
+
+/* Positions that P2P takes (near.h), which are as many bytes in each array. */
+static gmxfmm_status reserve_positions(gmxfmm_plan* plan, ParticleSet* to, size_t bytes)
+{
+    return fmm_device_reserve(plan, fmm_has_places(plan) ? &to->places : &to->xq, bytes);
+}
+
+gmxfmm_status fmm_cuda_reserve_particle_copies(gmxfmm_plan* plan, fmm_device* to)
+{
+    const ParticleSet *sources = &plan->device->particles.sources, *targets = targets_of(plan->device);
+    ParticleSet*       to_targets = targets != sources ? &to->particles.targets : &to->particles.sources;
+    FMM_TRY(fmm_device_reserve(plan, &to->particles.sources.cell_start, sources->cell_start.capacity));
+    FMM_TRY(fmm_device_reserve(plan, &to_targets->tiles, targets->tiles.capacity));
+    FMM_TRY(reserve_positions(plan, &to->particles.sources, sources->xq.capacity));
+    return targets != sources ? reserve_positions(plan, to_targets, targets->xq.capacity) : GMXFMM_OK;
+}
+
+DeviceBuffer* fmm_cuda_assigned_particles(fmm_device* device, int i)
+{
+    ParticleSet*  s     = &device->particles.sources;
+    DeviceBuffer* all[] = {&s->sorted,     &s->position,   &s->cell_of, &s->anchor,
+                           &s->cell_start, &s->tile_start, &s->tiles,   &device->particles.assign_results};
+    static_assert(sizeof(all) / sizeof(all[0]) == static_cast<size_t>(c_nextParticles),
+                  "next has room for each of them");
+    return all[i];
+}
+
+gmxfmm_status fmm_cuda_reserve_next_particles(gmxfmm_plan* plan)
+{
+    fmm_device* d = plan->device;
+    for (int i = 0; i < c_nextParticles; i++)
+    {
+        FMM_TRY(fmm_device_reserve(plan, &d->particles.next[i], fmm_cuda_assigned_particles(d, i)->capacity));
+    }
+    return GMXFMM_OK;
+}
+
+void fmm_cuda_swap_particles(fmm_device* device)
+{
+    for (int i = 0; i < c_nextParticles; i++)
+    {
+        fmm_cuda_assigned_particles(device, i)->swap(&device->particles.next[i]);
+    }
 }

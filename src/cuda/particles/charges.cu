@@ -90,17 +90,26 @@ static gmxfmm_status
 launch(gmxfmm_plan* plan, int count, const int* index, const X* q, bool sorted, cudaStream_t stream)
 {
     fmm_device* d = plan->device;
-    const int   n = d->sources.n, blocks = std::max(1, std::min<int>(blocks_for(n, c_threads), c_sumBlocks));
+    const int   n = d->particles.sources.n, blocks = std::max(1, std::min<int>(blocks_for(n, c_threads), c_sumBlocks));
     if (count > 0)
     {
         set_charges<X><<<blocks_for(count, c_threads), c_threads, 0, stream>>>(
-            count, index, q, n, sorted ? d->sources.position.as<int>() : NULL, d->charge.as<double>(),
-            d->sources.anchor.as<Anchor>(), d->charge_results.as<ChargeResults>());
+            count, index, q, n, sorted ? d->particles.sources.position.as<int>() : NULL, d->charges.value.as<double>(),
+            d->particles.sources.anchor.as<Anchor>(), d->charges.results.as<ChargeResults>());
         FMM_CUDA(plan, cudaGetLastError());
     }
-    sum_charges<<<blocks, c_threads, 0, stream>>>(n, d->charge.as<double>(), d->charge_results.as<ChargeResults>());
+    sum_charges<<<blocks, c_threads, 0, stream>>>(n, d->charges.value.as<double>(),
+                                                  d->charges.results.as<ChargeResults>());
     FMM_CUDA(plan, cudaGetLastError());
     return fmm_is_assigned(plan) ? fmm_cuda_sum_left(plan, stream) : GMXFMM_OK;
+}
+
+gmxfmm_status fmm_cuda_create_charges(gmxfmm_plan* plan)
+{
+    DeviceBuffer* results = &plan->device->charges.results;
+    FMM_TRY(fmm_device_reserve(plan, results, sizeof(ChargeResults)));
+    FMM_CUDA(plan, cudaMemset(results->memory, 0, sizeof(ChargeResults)));
+    return GMXFMM_OK;
 }
 
 gmxfmm_status fmm_device_set_charges(gmxfmm_plan* plan)
@@ -109,15 +118,13 @@ gmxfmm_status fmm_device_set_charges(gmxfmm_plan* plan)
     const size_t n = static_cast<size_t>(plan->particles.n);
     DeviceScope  scope(d->id);
     FMM_CUDA(plan, cudaDeviceSynchronize()); /* an enqueued step may still be reading the old charges */
-    if (d->sources.n != plan->particles.n || !d->has_room)
-    {
-        FMM_TRY(fmm_cuda_reserve_sources(plan));
-    }
-    FMM_TRY(fmm_device_reserve(plan, &d->charge, n * sizeof(double)));
-    FMM_TRY(fmm_cuda_upload(plan, d->charge.memory, plan->charges.q, n * sizeof(double)));
+    FMM_TRY(fmm_cuda_reserve_sources(plan));
+    FMM_TRY(fmm_device_reserve(plan, &d->charges.value, n * sizeof(double)));
+    FMM_TRY(fmm_cuda_upload(plan, d->charges.value.memory, plan->charges.q, n * sizeof(double)));
     /* in place; copies the charges from the caller's order to the anchors */
-    FMM_TRY(launch(plan, fmm_is_assigned(plan) ? d->sources.n : 0, NULL, d->charge.as<double>(), true, d->own));
-    FMM_CUDA(plan, cudaStreamSynchronize(d->own));
+    FMM_TRY(launch(plan, fmm_is_assigned(plan) ? d->particles.sources.n : 0, NULL, d->charges.value.as<double>(), true,
+                   d->schedule.own));
+    FMM_CUDA(plan, cudaStreamSynchronize(d->schedule.own));
     return GMXFMM_OK;
 }
 

@@ -65,15 +65,15 @@ LeftArgs fmm_cuda_left_args(const gmxfmm_plan* plan)
 gmxfmm_status fmm_cuda_sum_left(gmxfmm_plan* plan, cudaStream_t stream)
 {
     const fmm_device*  d   = plan->device;
-    const ParticleSet* set = &d->sources;
+    const ParticleSet* set = &d->particles.sources;
     SumArgs            a;
     a.n       = set->n;
     a.left    = fmm_cuda_left_args(plan);
-    a.box     = d->box.as<BoxValues>();
+    a.box     = d->domain.box.as<BoxValues>();
     a.anchor  = set->anchor.as<Anchor>();
     a.cell_of = set->cell_of.as<int>();
-    a.leaves  = fmm_is_adaptive(plan) ? d->tree.leaves.place.as<fmm_leaf_place>() : NULL;
-    a.to      = d->assign_results.as<AssignResults>();
+    a.leaves  = fmm_is_adaptive(plan) ? d->far.tree.leaves.place.as<fmm_leaf_place>() : NULL;
+    a.to      = d->particles.assign_results.as<AssignResults>();
     if (a.left.exponent == 0 || a.n == 0)
     {
         return GMXFMM_OK;

@@ -281,20 +281,20 @@ launch(gmxfmm_plan* plan, const ParticleSet* set, const void* x, const PositionC
     fmm_device* d = plan->device;
     PermuteArgs a;
     a.g           = make_geometry(plan);
-    a.box         = d->box.as<BoxValues>();
+    a.box         = d->domain.box.as<BoxValues>();
     a.n           = set->n;
     a.sorted      = set->sorted.as<int>();
     a.cell_of     = set->cell_of.as<int>();
-    a.leaves      = fmm_is_adaptive(plan) ? d->tree.leaves.place.as<fmm_leaf_place>() : NULL;
+    a.leaves      = fmm_is_adaptive(plan) ? d->far.tree.leaves.place.as<fmm_leaf_place>() : NULL;
     a.anchor      = set->anchor.as<Anchor>();
-    a.results     = d->results.as<StepResults>();
-    a.assigned    = d->assign_results.as<AssignResults>();
-    a.charges     = d->charge_results.as<ChargeResults>();
+    a.results     = d->output.results.as<StepResults>();
+    a.assigned    = d->particles.assign_results.as<AssignResults>();
+    a.charges     = d->charges.results.as<ChargeResults>();
     a.place_scale = fmm_has_places(plan) ? fmm_place_scale(plan) : 0;
     a.cell_start  = set->cell_start.as<int>();
     a.copies      = copies;
     a.left        = fmm_cuda_left_args(plan);
-    if (set != &d->sources) /* targets stay where they are */
+    if (set != &d->particles.sources) /* targets stay where they are */
     {
         a.left.exponent = 0;
     }
@@ -335,23 +335,23 @@ gmxfmm_status fmm_cuda_permute(gmxfmm_plan* plan, const void* x, const PositionC
 {
     const PositionCopies none = {};
     fmm_device*          d    = plan->device;
-    FMM_TRY(permute_set(plan, &d->sources, x, copies, stream));
-    return permute_set(plan, &d->targets, d->target_x.memory, none, stream);
+    FMM_TRY(permute_set(plan, &d->particles.sources, x, copies, stream));
+    return permute_set(plan, &d->particles.targets, d->particles.target_x.memory, none, stream);
 }
 
 template <class R, class X>
 static void launch_moments(const gmxfmm_plan* plan, const void* x, cudaStream_t stream)
 {
     const fmm_device*  d   = plan->device;
-    const ParticleSet& set = d->sources;
+    const ParticleSet& set = d->particles.sources;
     MomentsArgs        a;
     a.g              = make_geometry(plan);
     a.n              = fmm_is_bulk(plan) ? set.n : 0; /* without a background they have to be zero, not unknown */
-    a.edge           = d->path->expansions(plan).leaves.edge;
+    a.edge           = d->far.path->expansions(plan).leaves.edge;
     a.sorted         = set.sorted.as<int>();
     a.cell_of        = set.cell_of.as<int>();
-    a.partial        = d->partial.as<double>();
-    a.results        = d->results.as<StepResults>();
+    a.partial        = d->output.partial.as<double>();
+    a.results        = d->output.results.as<StepResults>();
     const int needed = blocks_for(a.n, c_threads), few = needed < c_sumBlocks ? needed : c_sumBlocks;
     const int blocks = few > 0 ? few : 1;
     moments<R, X><<<blocks, c_threads, 0, stream>>>(a, static_cast<const X*>(x), set.xq.as<Vec4<R>>());

@@ -194,8 +194,8 @@ template <class T>
 static gmxfmm_status scan(gmxfmm_plan* plan, const T* in, T* out, int num, cudaStream_t stream)
 {
     fmm_device* d     = plan->device;
-    size_t      bytes = d->sort_scratch.capacity;
-    FMM_CUDA(plan, cub::DeviceScan::ExclusiveSum(d->sort_scratch.memory, bytes, in, out, num, stream));
+    size_t      bytes = d->particles.sort_scratch.capacity;
+    FMM_CUDA(plan, cub::DeviceScan::ExclusiveSum(d->particles.sort_scratch.memory, bytes, in, out, num, stream));
     return GMXFMM_OK;
 }
 
@@ -218,8 +218,9 @@ static cudaError_t sort_by_cell(
     {
         bits++;
     }
-    return cub::DeviceRadixSort::SortPairs(scratch, *bytes, d->keys.as<int>(), set->cell_of.as<int>(),
-                                           d->values.as<int>(), set->sorted.as<int>(), set->n, 0, bits, stream);
+    return cub::DeviceRadixSort::SortPairs(scratch, *bytes, d->particles.keys.as<int>(), set->cell_of.as<int>(),
+                                           d->particles.values.as<int>(), set->sorted.as<int>(), set->n, 0, bits,
+                                           stream);
 }
 
 /* The most tiles that a set can have: each cell with particles may have one tile that is not full. */
@@ -245,47 +246,43 @@ static gmxfmm_status reserve_tiles(gmxfmm_plan* plan, ParticleSet* set, int num_
  * octree's levels, too. */
 static gmxfmm_status reserve_scratch(gmxfmm_plan* plan, int num_cells)
 {
-    fmm_device*  d     = plan->device;
-    const int    n     = d->sources.n > d->targets.n ? d->sources.n : d->targets.n;
+    fmm_device*  d = plan->device;
+    const int    n = d->particles.sources.n > d->particles.targets.n ? d->particles.sources.n : d->particles.targets.n;
     const int    most  = (num_cells > n ? num_cells : n) + 1;
     size_t       bytes = 0, sum = 0;
     const size_t words = static_cast<size_t>(num_cells) + 1, counts = 2 * (static_cast<size_t>(n) + 1);
-    FMM_TRY(fmm_device_reserve(plan, &d->counts, (words > counts ? words : counts) * sizeof(int)));
-    FMM_CUDA(plan, cub::DeviceScan::ExclusiveSum(NULL, bytes, d->counts.as<int>(), d->counts.as<int>(), most, d->own));
-    FMM_CUDA(plan, cub::DeviceScan::ExclusiveSum(NULL, sum, d->counts.as<uint64_t>(), d->counts.as<uint64_t>(), n + 1,
-                                                 d->own));
+    FMM_TRY(fmm_device_reserve(plan, &d->particles.counts, (words > counts ? words : counts) * sizeof(int)));
+    FMM_CUDA(plan, cub::DeviceScan::ExclusiveSum(NULL, bytes, d->particles.counts.as<int>(),
+                                                 d->particles.counts.as<int>(), most, d->schedule.own));
+    FMM_CUDA(plan, cub::DeviceScan::ExclusiveSum(NULL, sum, d->particles.counts.as<uint64_t>(),
+                                                 d->particles.counts.as<uint64_t>(), n + 1, d->schedule.own));
     sum = bytes > sum ? bytes : sum;
-    for (const ParticleSet* set : {&d->sources, &d->targets})
+    for (const ParticleSet* set : {&d->particles.sources, &d->particles.targets})
     {
         if (set->n > 0)
         {
-            FMM_CUDA(plan, sort_by_cell(d, set, num_cells, NULL, &bytes, d->own));
+            FMM_CUDA(plan, sort_by_cell(d, set, num_cells, NULL, &bytes, d->schedule.own));
             sum = bytes > sum ? bytes : sum;
         }
     }
-    return fmm_device_reserve(plan, &d->sort_scratch, sum);
+    return fmm_device_reserve(plan, &d->particles.sort_scratch, sum);
 }
 
 gmxfmm_status fmm_cuda_reserve_sort(gmxfmm_plan* plan)
 {
     fmm_device* d         = plan->device;
     const int   num_cells = make_geometry(plan).num_cells;
-    FMM_TRY(reserve_tiles(plan, &d->sources, num_cells));
-    if (d->targets.n > 0)
+    FMM_TRY(reserve_tiles(plan, &d->particles.sources, num_cells));
+    if (d->particles.targets.n > 0)
     {
-        FMM_TRY(reserve_tiles(plan, &d->targets, num_cells));
-    }
-    else
-    {
-        const size_t n = static_cast<size_t>(d->sources.n);
-        const size_t entries =
-            plan->particles.excl_start != NULL ? static_cast<size_t>(plan->particles.excl_start[n]) : 0;
-        FMM_TRY(fmm_device_reserve(plan, &d->excl_place, (entries + 1) * sizeof(int)));
-        FMM_TRY(fmm_device_reserve(plan, &d->excl_mask, (n + entries + 1) * sizeof(unsigned)));
-        FMM_TRY(fmm_device_reserve(plan, &d->specials, (n + entries + 1) * sizeof(Special)));
-        FMM_TRY(fmm_device_reserve(plan, &d->far_pairs, (entries + 1) * sizeof(FarPair)));
+        FMM_TRY(reserve_tiles(plan, &d->particles.targets, num_cells));
     }
     return reserve_scratch(plan, num_cells);
+}
+
+gmxfmm_status fmm_cuda_reserve_counts(gmxfmm_plan* plan, size_t num)
+{
+    return fmm_device_reserve(plan, &plan->device->particles.counts, num * sizeof(int));
 }
 
 /* Divides the sorted particles of a set into tiles. */
@@ -294,19 +291,19 @@ static gmxfmm_status set_tiles(gmxfmm_plan* plan, const Geometry& g, const Parti
     fmm_device* d      = plan->device;
     const int   starts = blocks_for(static_cast<int64_t>(g.num_cells) + 1, c_threads - 1);
     find_starts<<<starts, c_threads, 0, stream>>>(set->cell_of.as<int>(), set->n, g.num_cells,
-                                                  set->cell_start.as<int>(), d->counts.as<int>());
+                                                  set->cell_start.as<int>(), d->particles.counts.as<int>());
     FMM_CUDA(plan, cudaGetLastError());
-    FMM_TRY(fmm_cuda_scan(plan, d->counts.as<int>(), set->tile_start.as<int>(), g.num_cells + 1, stream));
+    FMM_TRY(fmm_cuda_scan(plan, d->particles.counts.as<int>(), set->tile_start.as<int>(), g.num_cells + 1, stream));
     make_tiles<<<blocks_for(g.num_cells, c_threads), c_threads, 0, stream>>>(
         g, set->cell_start.as<int>(), set->tile_start.as<int>(), set->tiles.as<Tile>(),
-        d->assign_results.as<AssignResults>());
+        d->particles.assign_results.as<AssignResults>());
     FMM_CUDA(plan, cudaGetLastError());
     return GMXFMM_OK;
 }
 
 gmxfmm_status fmm_cuda_begin_assign(gmxfmm_plan* plan, cudaStream_t stream)
 {
-    begin_assign<<<1, 1, 0, stream>>>(plan->device->assign_results.as<AssignResults>());
+    begin_assign<<<1, 1, 0, stream>>>(plan->device->particles.assign_results.as<AssignResults>());
     FMM_CUDA(plan, cudaGetLastError());
     return GMXFMM_OK;
 }
@@ -315,13 +312,13 @@ template <class X>
 static gmxfmm_status find(gmxfmm_plan* plan, const ParticleSet* set, const X* x, cudaStream_t stream)
 {
     fmm_device*    d     = plan->device;
-    AssignResults* found = d->assign_results.as<AssignResults>();
+    AssignResults* found = d->particles.assign_results.as<AssignResults>();
     FMM_TRY(fmm_cuda_begin_assign(plan, stream));
     if (set->n > 0)
     {
         find_cells<<<blocks_for(set->n, c_threads), c_threads, 0, stream>>>(
-            make_geometry(plan), d->box.as<BoxValues>(), x, set->n, d->keys.as<int>(), d->values.as<int>(),
-            d->references.as<float>(), d->left_cells, found);
+            make_geometry(plan), d->domain.box.as<BoxValues>(), x, set->n, d->particles.keys.as<int>(),
+            d->particles.values.as<int>(), d->particles.references.as<float>(), d->particles.beyond, found);
     }
     FMM_CUDA(plan, cudaGetLastError());
     return GMXFMM_OK;
@@ -342,7 +339,7 @@ static gmxfmm_status finish_set(gmxfmm_plan* plan, const ParticleSet* set, const
     if (set->n > 0)
     {
         set_anchors<<<blocks_for(set->n, c_threads), c_threads, 0, stream>>>(
-            g, set->n, d->references.as<float>(), charge, set->sorted.as<int>(), set->cell_of.as<int>(),
+            g, set->n, d->particles.references.as<float>(), charge, set->sorted.as<int>(), set->cell_of.as<int>(),
             set->position.as<int>(), set->anchor.as<Anchor>());
         FMM_CUDA(plan, cudaGetLastError());
     }
@@ -353,11 +350,11 @@ static gmxfmm_status finish_set(gmxfmm_plan* plan, const ParticleSet* set, const
 static gmxfmm_status sort_set(gmxfmm_plan* plan, const ParticleSet* set, const double* charge, cudaStream_t stream)
 {
     const fmm_device* d     = plan->device;
-    size_t            bytes = d->sort_scratch.capacity;
+    size_t            bytes = d->particles.sort_scratch.capacity;
     if (set->n > 0)
     {
         const int num_cells = make_geometry(plan).num_cells;
-        FMM_CUDA(plan, sort_by_cell(d, set, num_cells, d->sort_scratch.memory, &bytes, stream));
+        FMM_CUDA(plan, sort_by_cell(d, set, num_cells, d->particles.sort_scratch.memory, &bytes, stream));
     }
     return finish_set(plan, set, charge, stream);
 }
@@ -369,9 +366,9 @@ static gmxfmm_status find_set_in_leaves(gmxfmm_plan* plan, const ParticleSet* se
     const fmm_device* d = plan->device;
     if (set->n > 0)
     {
-        find_in_leaves<<<blocks_for(set->n, c_threads), c_threads, 0, d->own>>>(
-            d->box.as<BoxValues>(), x, set->n, set->sorted.as<int>(), set->cell_of.as<int>(),
-            d->tree.leaves.place.as<fmm_leaf_place>(), d->references.as<float>());
+        find_in_leaves<<<blocks_for(set->n, c_threads), c_threads, 0, d->schedule.own>>>(
+            d->domain.box.as<BoxValues>(), x, set->n, set->sorted.as<int>(), set->cell_of.as<int>(),
+            d->far.tree.leaves.place.as<fmm_leaf_place>(), d->particles.references.as<float>());
         FMM_CUDA(plan, cudaGetLastError());
     }
     return GMXFMM_OK;
@@ -384,18 +381,18 @@ static gmxfmm_status assign_set(gmxfmm_plan* plan, ParticleSet* set, const void*
     AssignResults results;
     if (fmm_is_adaptive(plan))
     {
-        FMM_TRY(fmm_cuda_begin_assign(plan, d->own));
+        FMM_TRY(fmm_cuda_begin_assign(plan, d->schedule.own));
         FMM_TRY(plan->options.array_type == GMXFMM_DOUBLE
                     ? find_set_in_leaves(plan, set, static_cast<const double*>(x))
                     : find_set_in_leaves(plan, set, static_cast<const float*>(x)));
-        FMM_TRY(finish_set(plan, set, charge, d->own));
+        FMM_TRY(finish_set(plan, set, charge, d->schedule.own));
     }
     else
     {
-        FMM_TRY(find_set(plan, set, x, d->own));
-        FMM_TRY(sort_set(plan, set, charge, d->own));
+        FMM_TRY(find_set(plan, set, x, d->schedule.own));
+        FMM_TRY(sort_set(plan, set, charge, d->schedule.own));
     }
-    FMM_TRY(fmm_cuda_assign_results(plan, &results, d->own));
+    FMM_TRY(fmm_cuda_assign_results(plan, &results, d->schedule.own));
     if (results.bad != c_none)
     {
         return fmm_fail(plan, GMXFMM_ERROR_POSITION, "position of %s %d: not finite, or too far away",
@@ -409,18 +406,19 @@ static gmxfmm_status assign_set(gmxfmm_plan* plan, ParticleSet* set, const void*
 
 gmxfmm_status fmm_cuda_find_cells(gmxfmm_plan* plan, const void* x, cudaStream_t stream)
 {
-    return find_set(plan, &plan->device->sources, x, stream);
+    return find_set(plan, &plan->device->particles.sources, x, stream);
 }
 
 gmxfmm_status fmm_cuda_sort_sources(gmxfmm_plan* plan, cudaStream_t stream)
 {
     const fmm_device* d = plan->device;
-    return sort_set(plan, &d->sources, d->charge.as<double>(), stream);
+    return sort_set(plan, &d->particles.sources, d->charges.value.as<double>(), stream);
 }
 
 gmxfmm_status fmm_cuda_sort_and_wait(gmxfmm_plan* plan, const void* x)
 {
     fmm_device* d = plan->device;
-    FMM_TRY(assign_set(plan, &d->sources, x, d->charge.as<double>()));
-    return d->targets.n > 0 ? assign_set(plan, &d->targets, d->target_x.memory, NULL) : GMXFMM_OK;
+    FMM_TRY(assign_set(plan, &d->particles.sources, x, d->charges.value.as<double>()));
+    return d->particles.targets.n > 0 ? assign_set(plan, &d->particles.targets, d->particles.target_x.memory, NULL)
+                                      : GMXFMM_OK;
 }

@@ -5,6 +5,8 @@
 
 #include <stddef.h>
 
+#include <utility>
+
 #include <cuda_runtime.h>
 
 struct DeviceBuffer
@@ -24,6 +26,12 @@ struct DeviceBuffer
     T* as() const
     {
         return static_cast<T*>(memory);
+    }
+
+    void swap(DeviceBuffer* other)
+    {
+        std::swap(memory, other->memory);
+        std::swap(capacity, other->capacity);
     }
 
     void release()

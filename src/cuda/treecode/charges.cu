@@ -121,10 +121,10 @@ size_t treecode_device_charges_shared(int degree)
 
 gmxfmm_status treecode_device_charges(treecode* t, cudaStream_t stream)
 {
-    treecode_device*     d      = t->device;
-    const DeviceTree*    tree   = &d->sources;
-    const int            degree = t->options.degree, edge = degree + 1;
-    const TreecodePoints points = treecode_points(degree);
+    treecode_device*      d      = t->device;
+    const DeviceClusters* tree   = &d->sources;
+    const int             degree = t->options.degree, edge = degree + 1;
+    const TreecodePoints  points = treecode_points(degree);
     if (tree->num == 0)
     {
         return GMXFMM_OK;

@@ -122,7 +122,7 @@ static gmxfmm_status check_shared(treecode* t)
 static size_t bytes_of(const treecode_device* d)
 {
     size_t sum = 0;
-    for (const DeviceTree* tree : {&d->sources, &d->targets})
+    for (const DeviceClusters* tree : {&d->sources, &d->targets})
     {
         for (const DeviceBuffer* b :
              {&tree->x[0], &tree->x[1], &tree->x[2], &tree->low, &tree->high, &tree->order, &tree->begin, &tree->end,

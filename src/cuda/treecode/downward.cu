@@ -170,12 +170,12 @@ size_t treecode_device_downward_shared(int degree)
 
 gmxfmm_status treecode_device_downward(treecode* t, int with_field, cudaStream_t stream)
 {
-    treecode_device*     d      = t->device;
-    const DeviceTree*    tree   = treecode_device_targets(t);
-    const int            degree = t->options.degree;
-    const TreecodePoints points = treecode_points(degree);
-    const size_t         shared = particleShared(degree);
-    const auto           last   = with_field ? toParticles<true> : toParticles<false>;
+    treecode_device*      d      = t->device;
+    const DeviceClusters* tree   = treecode_device_targets(t);
+    const int             degree = t->options.degree;
+    const TreecodePoints  points = treecode_points(degree);
+    const size_t          shared = particleShared(degree);
+    const auto            last   = with_field ? toParticles<true> : toParticles<false>;
     if (tree->num == 0)
     {
         return GMXFMM_OK;

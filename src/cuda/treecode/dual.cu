@@ -345,12 +345,12 @@ gmxfmm_status listPoints(treecode* t, const Criterion& c)
 
 gmxfmm_status treecode_device_dual_lists(treecode* t)
 {
-    treecode_device*  d       = t->device;
-    const DeviceTree* targets = treecode_device_targets(t);
-    const Criterion   c = {targets->view(), d->sources.view(), t->options.theta, (int)treecode_cube(t->options.degree),
-                           treecode_widens(t)};
-    int64_t           found = 0;
-    Rows              rows  = {};
+    treecode_device*      d       = t->device;
+    const DeviceClusters* targets = treecode_device_targets(t);
+    const Criterion c = {targets->view(), d->sources.view(), t->options.theta, (int)treecode_cube(t->options.degree),
+                         treecode_widens(t)};
+    int64_t         found = 0;
+    Rows            rows  = {};
     if ((double)targets->num * c.points > INT32_MAX)
     {
         return treecode_fail(t, GMXFMM_ERROR_MEMORY,

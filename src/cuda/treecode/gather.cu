@@ -65,7 +65,7 @@ __global__ void __launch_bounds__(c_threads) gatherLeaves(TreecodeTree     tree,
 gmxfmm_status treecode_device_gather(treecode* t, const void* x, cudaStream_t stream)
 {
     treecode_device*       d       = t->device;
-    const DeviceTree*      tree    = &d->sources;
+    const DeviceClusters*  tree    = &d->sources;
     const unsigned         blocks  = treecode_blocks(32LL * tree->num_leaves, c_threads);
     TreecodeResults* const results = d->results.as<TreecodeResults>();
     FMM_CUDA(t, cudaMemsetAsync(results, 0, sizeof(TreecodeResults), stream));

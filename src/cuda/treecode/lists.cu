@@ -233,7 +233,7 @@ gmxfmm_status treecode_device_add_starts(treecode* t, DeviceLists* lists, int64_
     return treecode_grow(t, &lists->direct, (size_t)totals[1] * sizeof(int));
 }
 
-gmxfmm_status treecode_device_leaf_batches(treecode* t, DeviceLists* lists, const DeviceTree* tree)
+gmxfmm_status treecode_device_leaf_batches(treecode* t, DeviceLists* lists, const DeviceClusters* tree)
 {
     FMM_TRY(treecode_device_begin_lists(t, lists, tree->num_leaves));
     leafBatches<<<treecode_blocks(lists->num, c_threads), c_threads, 0, t->device->stream>>>(
@@ -297,10 +297,10 @@ gmxfmm_status treecode_device_upload_lists(treecode* t, DeviceLists* to, const t
 
 gmxfmm_status treecode_device_lists(treecode* t)
 {
-    treecode_device*  d       = t->device;
-    DeviceLists*      lists   = &d->lists;
-    const DeviceTree* targets = treecode_device_targets(t);
-    int64_t           totals[2];
+    treecode_device*      d       = t->device;
+    DeviceLists*          lists   = &d->lists;
+    const DeviceClusters* targets = treecode_device_targets(t);
+    int64_t               totals[2];
     FMM_TRY(treecode_device_leaf_batches(t, lists, targets));
     FMM_TRY(treecode_grow(t, &d->work[1], (size_t)d->sources.num * sizeof(Node)));
     const Criterion c = {d->work[1].as<Node>(), t->options.theta, (int)treecode_cube(t->options.degree),

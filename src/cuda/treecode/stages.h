@@ -13,7 +13,7 @@ gmxfmm_status treecode_device_extent(treecode* t, double low[3], double high[3])
 gmxfmm_status treecode_device_trees(treecode* t);
 gmxfmm_status treecode_device_mirror(treecode* t, int with_particles);
 /* Room for so many clusters; those that there are stay. */
-gmxfmm_status treecode_device_reserve_clusters(treecode* t, DeviceTree* tree, int num);
+gmxfmm_status treecode_device_reserve_clusters(treecode* t, DeviceClusters* tree, int num);
 
 /* gather.cu: x on the device. */
 gmxfmm_status treecode_device_gather(treecode* t, const void* x, cudaStream_t stream);
@@ -26,7 +26,7 @@ gmxfmm_status treecode_device_upload_lists(treecode* t, DeviceLists* to, const t
 gmxfmm_status treecode_device_begin_lists(treecode* t, DeviceLists* lists, int num);
 gmxfmm_status treecode_device_add_starts(treecode* t, DeviceLists* lists, int64_t totals[2]);
 /* Leaves of a tree as batches. */
-gmxfmm_status treecode_device_leaf_batches(treecode* t, DeviceLists* lists, const DeviceTree* tree);
+gmxfmm_status treecode_device_leaf_batches(treecode* t, DeviceLists* lists, const DeviceClusters* tree);
 /* The pairs of lists, and tiles of their batches, which have num_targets targets in all. */
 gmxfmm_status treecode_device_finish_lists(treecode* t, DeviceLists* lists, int64_t num_targets);
 

@@ -52,7 +52,7 @@ struct TreecodeTree
 };
 
 /* A tree, and its memory. */
-struct DeviceTree
+struct DeviceClusters
 {
     int              n = 0, num = 0, num_leaves = 0, capacity = 0; /* of clusters */
     std::vector<int> level;                                        /* first cluster of each level, and num */
@@ -130,7 +130,7 @@ struct treecode_device
     AllowedKernels allowed; /* shared memory */
     int            multiprocessors = 0;
     cudaStream_t   stream          = nullptr;
-    DeviceTree     sources, targets; /* targets: separate ones */
+    DeviceClusters sources, targets; /* targets: separate ones */
     DeviceLists    lists, point_lists, sample;
     const void *   x = nullptr, *y = nullptr; /* the caller's positions on the device, in an assign */
     DeviceBuffer   x_copy, y_copy; /* those of the host; the former has results on their way there, too, since
@@ -183,7 +183,7 @@ static inline size_t treecode_copy_bytes(const treecode* t)
 /* Of call.h. */
 gmxfmm_status fmm_cuda_failed(treecode* t, cudaError_t error, const char* call, const char* file, int line);
 
-static inline const DeviceTree* treecode_device_targets(const treecode* t)
+static inline const DeviceClusters* treecode_device_targets(const treecode* t)
 {
     return t->separate ? &t->device->targets : &t->device->sources;
 }

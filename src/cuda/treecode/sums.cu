@@ -49,24 +49,24 @@ gmxfmm_status sums(treecode*          t,
     {
         return GMXFMM_OK;
     }
-    const int         adds    = before != nullptr;
-    const DeviceTree* targets = treecode_device_targets(t);
-    double* const     to[4]   = {(lists->points ? d->point : d->phi).as<double>(), d->slope[0].as<double>(),
-                                 d->slope[1].as<double>(), d->slope[2].as<double>()};
-    SumsArguments     a       = {d->sources.view(),
-                                 targets->view(),
-                                 lists->view(),
-                                 d->sorted_q.as<double>(),
-                                 d->charge.as<double>(),
-                                 lists->tile.as<TreecodeTile>(),
-                                 t->separate,
-                                 t->options.degree,
-                                 treecode_points(t->options.degree),
-                                 {t->parameter[0], t->parameter[1], t->parameter[2]},
-                                 {to[0], to[1], to[2], to[3]},
-                                 adds && lists->parts == 1};
-    const Parts       p       = {a.tile,       d->partial.as<double>(), {to[0], to[1], to[2], to[3]},
-                                 lists->parts, with_field ? 4 : 1,      adds};
+    const int             adds    = before != nullptr;
+    const DeviceClusters* targets = treecode_device_targets(t);
+    double* const         to[4]   = {(lists->points ? d->point : d->phi).as<double>(), d->slope[0].as<double>(),
+                                     d->slope[1].as<double>(), d->slope[2].as<double>()};
+    SumsArguments         a       = {d->sources.view(),
+                                     targets->view(),
+                                     lists->view(),
+                                     d->sorted_q.as<double>(),
+                                     d->charge.as<double>(),
+                                     lists->tile.as<TreecodeTile>(),
+                                     t->separate,
+                                     t->options.degree,
+                                     treecode_points(t->options.degree),
+                                     {t->parameter[0], t->parameter[1], t->parameter[2]},
+                                     {to[0], to[1], to[2], to[3]},
+                                     adds && lists->parts == 1};
+    const Parts           p       = {a.tile,       d->partial.as<double>(), {to[0], to[1], to[2], to[3]},
+                                     lists->parts, with_field ? 4 : 1,      adds};
     for (int v = 0; v < 4 && lists->parts > 1; v++)
     {
         a.sum[v] = d->partial.as<double>() + (size_t)v * treecode_part_values(lists);

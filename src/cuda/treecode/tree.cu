@@ -360,7 +360,7 @@ gmxfmm_status scan(treecode* t, bool inclusive, Operation operation, int* out, i
     return GMXFMM_OK;
 }
 
-gmxfmm_status sort(treecode* t, DeviceTree* tree, int num_present)
+gmxfmm_status sort(treecode* t, DeviceClusters* tree, int num_present)
 {
     treecode_device* d     = t->device;
     size_t           bytes = 0;
@@ -385,7 +385,7 @@ gmxfmm_status sort(treecode* t, DeviceTree* tree, int num_present)
     return GMXFMM_OK;
 }
 
-Growing growing(treecode_device* d, DeviceTree* tree, int first)
+Growing growing(treecode_device* d, DeviceClusters* tree, int first)
 {
     Growing g;
     g.tree    = tree->view();
@@ -400,7 +400,7 @@ Growing growing(treecode_device* d, DeviceTree* tree, int first)
 
 /* Splits the clusters of the last level, if any, and adds those that come of it; *more: whether there are. */
 template <class X>
-gmxfmm_status addLevel(treecode* t, DeviceTree* tree, const X* x, int* num_present, bool* more)
+gmxfmm_status addLevel(treecode* t, DeviceClusters* tree, const X* x, int* num_present, bool* more)
 {
     treecode_device* d     = t->device;
     const int        first = tree->level[tree->level.size() - 2], n = tree->n;
@@ -458,7 +458,7 @@ gmxfmm_status addLevel(treecode* t, DeviceTree* tree, const X* x, int* num_prese
 }
 
 template <class X>
-gmxfmm_status build(treecode* t, DeviceTree* tree, int64_t n, const void* x)
+gmxfmm_status build(treecode* t, DeviceClusters* tree, int64_t n, const void* x)
 {
     treecode_device* d = t->device;
     tree->n            = (int)n;
@@ -502,7 +502,7 @@ gmxfmm_status build(treecode* t, DeviceTree* tree, int64_t n, const void* x)
 }
 
 /* Numbers alone, as info has them. */
-void count(treecode_clusters* c, const DeviceTree* tree)
+void count(treecode_clusters* c, const DeviceClusters* tree)
 {
     c->n          = tree->n;
     c->num        = tree->num;
@@ -521,7 +521,7 @@ gmxfmm_status widenNumbers(treecode* t, const DeviceBuffer& from, std::vector<in
     return GMXFMM_OK;
 }
 
-gmxfmm_status copyTree(treecode* t, treecode_clusters* c, const DeviceTree* tree, bool with_particles)
+gmxfmm_status copyTree(treecode* t, treecode_clusters* c, const DeviceClusters* tree, bool with_particles)
 {
     const size_t     num = (size_t)tree->num, n = (size_t)tree->n;
     std::vector<int> buffer;
@@ -553,7 +553,7 @@ gmxfmm_status copyTree(treecode* t, treecode_clusters* c, const DeviceTree* tree
 
 } // namespace
 
-gmxfmm_status treecode_device_reserve_clusters(treecode* t, DeviceTree* tree, int num)
+gmxfmm_status treecode_device_reserve_clusters(treecode* t, DeviceClusters* tree, int num)
 {
     if (num > tree->capacity)
     {

@@ -29,7 +29,7 @@ gmxfmm_status put(treecode* t, T* to, const T* from, size_t num)
 gmxfmm_status putClusters(treecode* t, int first, int num)
 {
     const treecode_clusters* s    = &t->sources;
-    DeviceTree*              tree = &t->device->sources;
+    DeviceClusters*          tree = &t->device->sources;
     const size_t             at = (size_t)first, more = (size_t)num;
     std::vector<int>         begin(more), end(more);
     for (size_t i = 0; i < more; i++)

@@ -172,7 +172,7 @@ gmxfmm_status all_sums(treecode* t, int with_field)
 /* Where the target stands whose sums are not finite. */
 gmxfmm_status findBad(treecode* t)
 {
-    const DeviceTree* targets = treecode_device_targets(t);
+    const DeviceClusters* targets = treecode_device_targets(t);
     for (int k = 0; k < 3; k++)
     {
         t->ranks->bad_place[k] = NAN;

@@ -2,7 +2,7 @@
 /*
  * The far field on several devices of the process, for cells of one level in a periodic system.
  *
- * Each part (near/parts.h) has layers of cells, of which it computes P2M, the transforms of planes and L2P, and columns
+ * Each part (parts.h) has layers of cells, of which it computes P2M, the transforms of planes and L2P, and columns
  * of frequencies, for which it computes the transforms along the first direction and the product. In between all
  * devices store what another one goes on with straight into its spectrum: columns after the planes, planes after the
  * product. Nothing about a cell, a line or a frequency depends on where it is computed, and the background's moments
@@ -15,7 +15,7 @@
 #define FMM_CUDA_SLABS_H
 
 #include "cuda/expansions/expansions.h"
-#include "cuda/near/device_part.h"
+#include "cuda/near/range.h"
 #include "cuda/particles/particles.h"
 #include "cuda/resources.h"
 
@@ -41,8 +41,8 @@ gmxfmm_status fmm_cuda_share_spectra(gmxfmm_plan* plan, cudaStream_t stream);
 PositionCopies fmm_cuda_position_copies(const gmxfmm_plan* plan);
 
 /* From positions to transformed planes; the moments for the background, which are added up if `sum`; from there to the
- * particles. ready: event after which spectra and moments can be used, before_product: spectra are new, too. All parts
- * but the first run on streams of their own, and record far.far_done. */
+ * particles. ready: event after which spectra and moments can be used, before_product: spectra are new, too. All
+ * devices but the first record far_done of their own. */
 gmxfmm_status fmm_cuda_begin_slabs(gmxfmm_plan* plan, Moments moments);
 gmxfmm_status fmm_cuda_slab_moments(gmxfmm_plan* plan, bool sum, cudaStream_t stream);
 gmxfmm_status fmm_cuda_end_slabs(gmxfmm_plan* plan, bool virial, cudaEvent_t ready, bool before_product);

@@ -12,7 +12,7 @@
 #include <cub/device/device_radix_sort.cuh>
 #include <cub/device/device_scan.cuh>
 
-#include "cuda/octree/leaves.h"
+#include "cuda/tree/leaves.h"
 
 #include "cuda/particles/particles.h"
 
@@ -61,13 +61,13 @@ struct FoundTotals
 
 static int num_items(const fmm_device* d)
 {
-    const int num = d->sources.n + d->targets.n;
+    const int num = d->particles.sources.n + d->particles.targets.n;
     return num > 0 ? num : 1;
 }
 
 static FoundTotals* found_totals(const fmm_device* d)
 {
-    return reinterpret_cast<FoundTotals*>(d->tree.leaves.before.as<uint64_t>() + num_items(d));
+    return reinterpret_cast<FoundTotals*>(d->far.tree.leaves.before.as<uint64_t>() + num_items(d));
 }
 
 template <class X>
@@ -76,8 +76,8 @@ launch_find_keys(gmxfmm_plan* plan, const ParticleSet* set, int which, const voi
 {
     fmm_device* d = plan->device;
     find_keys<<<blocks_for(set->n, c_threads), c_threads, 0, stream>>>(
-        make_geometry(plan), d->box.as<BoxValues>(), static_cast<const X*>(x), set->n,
-        d->tree.leaves.unsorted.as<fmm_key>(), d->values.as<int>(), found_totals(d)->bad + which);
+        make_geometry(plan), d->domain.box.as<BoxValues>(), static_cast<const X*>(x), set->n,
+        d->far.tree.leaves.unsorted.as<fmm_key>(), d->particles.values.as<int>(), found_totals(d)->bad + which);
     FMM_CUDA(plan, cudaGetLastError());
     return GMXFMM_OK;
 }
@@ -87,7 +87,7 @@ template <class K>
 static gmxfmm_status sort_pairs(
     gmxfmm_plan* plan, const K* from, K* to, const int* what, int* sorted, int num, int bits, cudaStream_t stream)
 {
-    DeviceBuffer* scratch = &plan->device->tree.leaves.scratch;
+    DeviceBuffer* scratch = &plan->device->far.tree.leaves.scratch;
     size_t        bytes   = 0;
     FMM_CUDA(plan, cub::DeviceRadixSort::SortPairs(NULL, bytes, from, to, what, sorted, num, 0, bits, stream));
     FMM_TRY(fmm_device_reserve(plan, scratch, bytes));
@@ -101,7 +101,7 @@ static gmxfmm_status sort_pairs(
 static gmxfmm_status sort_keys(gmxfmm_plan* plan, const ParticleSet* set, int which, const void* x, cudaStream_t stream)
 {
     fmm_device*   d      = plan->device;
-    DeviceLeaves* leaves = &d->tree.leaves;
+    DeviceLeaves* leaves = &d->far.tree.leaves;
     const size_t  keys   = (static_cast<size_t>(set->n) + 1) * sizeof(fmm_key);
     FMM_TRY(fmm_device_reserve(plan, &leaves->unsorted, keys));
     FMM_TRY(fmm_device_reserve(plan, &leaves->key[which], keys));
@@ -111,19 +111,20 @@ static gmxfmm_status sort_keys(gmxfmm_plan* plan, const ParticleSet* set, int wh
     }
     FMM_TRY(plan->options.array_type == GMXFMM_DOUBLE ? launch_find_keys<double>(plan, set, which, x, stream)
                                                       : launch_find_keys<float>(plan, set, which, x, stream));
-    return sort_pairs(plan, leaves->unsorted.as<fmm_key>(), leaves->key[which].as<fmm_key>(), d->values.as<int>(),
-                      set->sorted.as<int>(), set->n, 3 * plan->domain.tree->depth, stream);
+    return sort_pairs(plan, leaves->unsorted.as<fmm_key>(), leaves->key[which].as<fmm_key>(),
+                      d->particles.values.as<int>(), set->sorted.as<int>(), set->n, 3 * plan->domain.tree->depth,
+                      stream);
 }
 
 static fmm_sorted_keys sorted_keys(const gmxfmm_plan* plan)
 {
     const fmm_device*   d      = plan->device;
-    const DeviceLeaves* leaves = &d->tree.leaves;
+    const DeviceLeaves* leaves = &d->far.tree.leaves;
     fmm_sorted_keys     s;
     s.key[0]    = leaves->key[0].as<fmm_key>();
     s.key[1]    = leaves->key[1].as<fmm_key>();
-    s.num[0]    = d->sources.n;
-    s.num[1]    = d->targets.n;
+    s.num[0]    = d->particles.sources.n;
+    s.num[1]    = d->particles.targets.n;
     s.item      = s.num[1] > 0 ? leaves->item.as<fmm_key>() : s.key[0];
     s.num_items = num_items(d);
     s.depth     = plan->domain.tree->depth;
@@ -147,18 +148,18 @@ __global__ void __launch_bounds__(c_threads) merge_keys(const __grid_constant__ 
 static gmxfmm_status make_items(gmxfmm_plan* plan, const void* x, cudaStream_t stream)
 {
     fmm_device*   d      = plan->device;
-    DeviceLeaves* leaves = &d->tree.leaves;
+    DeviceLeaves* leaves = &d->far.tree.leaves;
     const size_t  items  = static_cast<size_t>(num_items(d));
     FMM_TRY(fmm_device_reserve(plan, &leaves->before, items * sizeof(uint64_t) + sizeof(FoundTotals)));
     FMM_TRY(fmm_device_reserve(plan, &leaves->leaf_level, items * sizeof(int)));
     FMM_CUDA(plan, cudaMemsetAsync(found_totals(d), c_none & 0xff, sizeof(FoundTotals), stream));
-    FMM_TRY(sort_keys(plan, &d->sources, 0, x, stream));
-    FMM_TRY(sort_keys(plan, &d->targets, 1, d->target_x.memory, stream));
-    if (d->sources.n + d->targets.n == 0)
+    FMM_TRY(sort_keys(plan, &d->particles.sources, 0, x, stream));
+    FMM_TRY(sort_keys(plan, &d->particles.targets, 1, d->particles.target_x.memory, stream));
+    if (d->particles.sources.n + d->particles.targets.n == 0)
     {
         FMM_CUDA(plan, cudaMemsetAsync(leaves->key[0].memory, 0, sizeof(fmm_key), stream));
     }
-    if (d->targets.n > 0)
+    if (d->particles.targets.n > 0)
     {
         FMM_TRY(fmm_device_reserve(plan, &leaves->item, items * sizeof(fmm_key)));
         merge_keys<<<blocks_for(static_cast<int64_t>(items), c_threads), c_threads, 0, stream>>>(
@@ -172,7 +173,7 @@ static gmxfmm_status make_items(gmxfmm_plan* plan, const void* x, cudaStream_t s
 template <class T>
 static gmxfmm_status scan(gmxfmm_plan* plan, T* numbers, int num, cudaStream_t stream)
 {
-    DeviceBuffer* scratch = &plan->device->tree.leaves.scratch;
+    DeviceBuffer* scratch = &plan->device->far.tree.leaves.scratch;
     size_t        bytes   = 0;
     FMM_CUDA(plan, cub::DeviceScan::ExclusiveSum(NULL, bytes, numbers, numbers, num, stream));
     FMM_TRY(fmm_device_reserve(plan, scratch, bytes));
@@ -378,12 +379,12 @@ __global__ void __launch_bounds__(c_threads)
 
 static CellsArgs cells_args(const gmxfmm_plan* plan)
 {
-    const DeviceLeaves* leaves = &plan->device->tree.leaves;
+    const DeviceLeaves* leaves = &plan->device->far.tree.leaves;
     CellsArgs           a;
     a.keys             = sorted_keys(plan);
     a.items.leaf_level = leaves->leaf_level.as<int>();
     a.items.before     = leaves->before.as<uint64_t>();
-    a.num              = plan->device->tree.level[0].num;
+    a.num              = plan->device->far.tree.level[0].num;
     a.found            = leaves->found.as<FoundCell>();
     a.order            = leaves->order[1].as<uint16_t>();
     a.number           = leaves->number[1].as<int>();
@@ -394,7 +395,7 @@ static CellsArgs cells_args(const gmxfmm_plan* plan)
 /* Room for the cells of all levels and for the leaves. */
 static gmxfmm_status reserve_cells(gmxfmm_plan* plan)
 {
-    DeviceTree*       tree   = &plan->device->tree;
+    DeviceTree*       tree   = &plan->device->far.tree;
     DeviceLeaves*     leaves = &tree->leaves;
     fmm_octree_level* all    = &tree->level[0];
     const size_t      near   = static_cast<size_t>(plan->domain.cells.num_near);
@@ -428,7 +429,7 @@ static gmxfmm_status reserve_cells(gmxfmm_plan* plan)
 static gmxfmm_status count_cells(gmxfmm_plan* plan, cudaStream_t stream)
 {
     fmm_device*           d      = plan->device;
-    DeviceLeaves*         leaves = &d->tree.leaves;
+    DeviceLeaves*         leaves = &d->far.tree.leaves;
     const fmm_sorted_keys keys   = sorted_keys(plan);
     FoundTotals           found;
     find_leaf_levels<<<blocks_for(keys.num_items, c_threads), c_threads, 0, stream>>>(
@@ -445,18 +446,18 @@ static gmxfmm_status count_cells(gmxfmm_plan* plan, cudaStream_t stream)
                             set == 0 ? "particle" : "target", found.bad[set]);
         }
     }
-    d->tree.level[0].num = fmm_cells_of(found.count);
-    leaves->num          = fmm_leaves_of(found.count);
-    if (d->tree.level[0].num >= INT_MAX / 8)
+    d->far.tree.level[0].num = fmm_cells_of(found.count);
+    leaves->num              = fmm_leaves_of(found.count);
+    if (d->far.tree.level[0].num >= INT_MAX / 8)
     {
-        return fmm_fail(plan, GMXFMM_ERROR_UNSUPPORTED, "%d cells are too many for a GPU", d->tree.level[0].num);
+        return fmm_fail(plan, GMXFMM_ERROR_UNSUPPORTED, "%d cells are too many for a GPU", d->far.tree.level[0].num);
     }
     return GMXFMM_OK;
 }
 
 static gmxfmm_status make_cells(gmxfmm_plan* plan, cudaStream_t stream)
 {
-    const DeviceTree*   tree     = &plan->device->tree;
+    const DeviceTree*   tree     = &plan->device->far.tree;
     const DeviceLeaves* leaves   = &tree->leaves;
     const CellsArgs     a        = cells_args(plan);
     const int           num_near = plan->domain.cells.num_near;
@@ -487,7 +488,7 @@ static gmxfmm_status make_cells(gmxfmm_plan* plan, cudaStream_t stream)
     FMM_CUDA(plan, cudaGetLastError());
     const int64_t vectors = (static_cast<int64_t>(a.num) + 1) * num_near;
     find_near<<<blocks_for(vectors, c_threads), c_threads, 0, stream>>>(
-        a, num_near, plan->device->near_vectors.as<int4>(), tree->near[0].as<int>());
+        a, num_near, plan->device->near.vectors.as<int4>(), tree->near[0].as<int>());
     FMM_CUDA(plan, cudaGetLastError());
     return GMXFMM_OK;
 }
@@ -529,10 +530,10 @@ __global__ void __launch_bounds__(c_threads)
 static gmxfmm_status make_leaves(gmxfmm_plan* plan, cudaStream_t stream)
 {
     fmm_device*         d      = plan->device;
-    const DeviceLeaves* leaves = &d->tree.leaves;
+    const DeviceLeaves* leaves = &d->far.tree.leaves;
     for (int set = 0; set < 2; set++)
     {
-        const ParticleSet* particles = set == 0 ? &d->sources : &d->targets;
+        const ParticleSet* particles = set == 0 ? &d->particles.sources : &d->particles.targets;
         if (particles->n > 0)
         {
             find_leaves<<<blocks_for(particles->n, c_threads), c_threads, 0, stream>>>(
@@ -594,7 +595,7 @@ __global__ void __launch_bounds__(c_threads) find_runs(
 
 static gmxfmm_status make_runs(gmxfmm_plan* plan, cudaStream_t stream)
 {
-    DeviceTree*    tree     = &plan->device->tree;
+    DeviceTree*    tree     = &plan->device->far.tree;
     DeviceLeaves*  leaves   = &tree->leaves;
     const int      blocks   = blocks_for(leaves->num, c_warps);
     const int      num_near = plan->domain.cells.num_near;
@@ -637,21 +638,16 @@ gmxfmm_status fmm_cuda_find_leaves(gmxfmm_plan* plan, const void* x, cudaStream_
 gmxfmm_status fmm_cuda_reserve_leaves(gmxfmm_plan* plan)
 {
     fmm_device*   d      = plan->device;
-    DeviceLeaves* leaves = &d->tree.leaves;
+    DeviceLeaves* leaves = &d->far.tree.leaves;
     leaves->stride       = (fmm_cuda_with_room(leaves->num) + 1 + 31) / 32 * 32;
     FMM_TRY(fmm_device_reserve(plan, &leaves->expansions,
-                               static_cast<size_t>(d->num_coef) * leaves->stride * real_size(plan)));
-    for (ParticleSet* set : {&d->sources, &d->targets})
-    {
-        /* one more than there are, as P2M reads ahead */
-        FMM_TRY(fmm_device_reserve(plan, &set->scaled, (static_cast<size_t>(set->n) + 1) * 4 * real_size(plan)));
-    }
-    return GMXFMM_OK;
+                               static_cast<size_t>(d->far.num_coef) * leaves->stride * real_size(plan)));
+    return fmm_cuda_reserve_scaled(plan);
 }
 
 Expansions fmm_cuda_leaves_expansions(const gmxfmm_plan* plan)
 {
-    const DeviceTree* tree = &plan->device->tree;
+    const DeviceTree* tree = &plan->device->far.tree;
     Expansions        far;
     far.leaves.num    = tree->leaves.num;
     far.leaves.edge   = 1; /* no root has a background */
@@ -689,14 +685,15 @@ __global__ void __launch_bounds__(c_threads)
 
 static dim3 grid_of_leaves(const fmm_device* d)
 {
-    return dim3(static_cast<unsigned>(blocks_for(d->tree.leaves.num, c_threads)), static_cast<unsigned>(d->num_coef));
+    return dim3(static_cast<unsigned>(blocks_for(d->far.tree.leaves.num, c_threads)),
+                static_cast<unsigned>(d->far.num_coef));
 }
 
 template <class R>
 static void launch_to_cells(const fmm_device* d, cudaStream_t stream)
 {
-    const DeviceLeaves*     leaves = &d->tree.leaves;
-    const fmm_octree_level* all    = &d->tree.level[0];
+    const DeviceLeaves*     leaves = &d->far.tree.leaves;
+    const fmm_octree_level* all    = &d->far.tree.level[0];
     to_cells<R><<<grid_of_leaves(d), c_threads, 0, stream>>>(leaves->num, leaves->at.as<int>(),
                                                              leaves->expansions.as<R>(), leaves->stride,
                                                              static_cast<R*>(all->multipole), all->stride);
@@ -705,8 +702,8 @@ static void launch_to_cells(const fmm_device* d, cudaStream_t stream)
 template <class R>
 static void launch_to_leaves(const fmm_device* d, cudaStream_t stream)
 {
-    const DeviceLeaves*     leaves = &d->tree.leaves;
-    const fmm_octree_level* all    = &d->tree.level[0];
+    const DeviceLeaves*     leaves = &d->far.tree.leaves;
+    const fmm_octree_level* all    = &d->far.tree.level[0];
     to_leaves<R><<<grid_of_leaves(d), c_threads, 0, stream>>>(leaves->num, leaves->at.as<int>(),
                                                               static_cast<const R*>(all->local), all->stride,
                                                               leaves->expansions.as<R>(), leaves->stride);
@@ -748,7 +745,8 @@ template <class R>
 static void launch_from_leaf_units(const fmm_device* d, const ParticleSet* targets, cudaStream_t stream)
 {
     from_leaf_units<R><<<blocks_for(targets->n, c_threads), c_threads, 0, stream>>>(
-        targets->n, targets->cell_of.as<int>(), d->tree.leaves.place.as<fmm_leaf_place>(), d->far_out.as<Vec4<R>>());
+        targets->n, targets->cell_of.as<int>(), d->far.tree.leaves.place.as<fmm_leaf_place>(),
+        d->output.far.as<Vec4<R>>());
 }
 
 gmxfmm_status fmm_cuda_from_leaf_units(gmxfmm_plan* plan, cudaStream_t stream)

@@ -9,7 +9,7 @@
 /* Operators for the present order and lists, and for the present shape. */
 gmxfmm_status fmm_cuda_tree_create(gmxfmm_plan* plan);
 gmxfmm_status fmm_cuda_tree_set_shape(gmxfmm_plan* plan);
-void          fmm_cuda_tree_destroy(gmxfmm_plan* plan);
+void          fmm_cuda_tree_destroy(fmm_device* device);
 
 /* Loads or compiles the kernels of m2l = rotation for this order, unless the plan has them. */
 gmxfmm_status fmm_cuda_rotation_create(gmxfmm_plan* plan, int order);

@@ -7,9 +7,9 @@
  */
 #include <cstring>
 
-#include "cuda/octree/levels.h"
+#include "cuda/tree/levels.h"
 
-#include "cuda/octree/leaves.h"
+#include "cuda/tree/leaves.h"
 #include "cuda/expansions/expansions.h"
 #include "cuda/particles/particles.h"
 
@@ -217,7 +217,7 @@ __global__ void find_leaf_cells(LevelGrid g, Geometry near, const int* index, in
 
 gmxfmm_status fmm_cuda_octree_status(gmxfmm_plan* plan, gmxfmm_status status)
 {
-    const fmm_octree_operators* ops = plan->device->tree.operators;
+    const fmm_octree_operators* ops = plan->device->far.tree.operators;
     return status == GMXFMM_OK
                ? status
                : fmm_fail(plan, status, "%s", ops != NULL ? fmm_octree_message(ops) : "out of memory for an octree");
@@ -226,7 +226,7 @@ gmxfmm_status fmm_cuda_octree_status(gmxfmm_plan* plan, gmxfmm_status status)
 /* Adds changes of the operators' memory to plan->bytes. */
 static void count_bytes(gmxfmm_plan* plan)
 {
-    DeviceTree*  tree  = &plan->device->tree;
+    DeviceTree*  tree  = &plan->device->far.tree;
     const size_t bytes = tree->operators != NULL ? fmm_octree_bytes(tree->operators) : 0;
     plan->bytes += bytes - tree->operator_bytes;
     tree->operator_bytes = bytes;
@@ -234,7 +234,7 @@ static void count_bytes(gmxfmm_plan* plan)
 
 gmxfmm_status fmm_cuda_rotation_create(gmxfmm_plan* plan, int order)
 {
-    DeviceTree* tree = &plan->device->tree;
+    DeviceTree* tree = &plan->device->far.tree;
     char        message[sizeof(plan->message)];
     if (fmm_rotation_is_for(tree->rotation, order, is_double(plan)))
     {
@@ -248,7 +248,7 @@ gmxfmm_status fmm_cuda_rotation_create(gmxfmm_plan* plan, int order)
 
 gmxfmm_status fmm_cuda_tree_create(gmxfmm_plan* plan)
 {
-    DeviceTree* tree = &plan->device->tree;
+    DeviceTree* tree = &plan->device->far.tree;
     fmm_octree_destroy(tree->operators);
     tree->operators = NULL;
     const gmxfmm_status status =
@@ -264,9 +264,9 @@ gmxfmm_status fmm_cuda_tree_create(gmxfmm_plan* plan)
     return fmm_device_reserve(plan, &tree->strain, 6 * sizeof(double));
 }
 
-void fmm_cuda_tree_destroy(gmxfmm_plan* plan)
+void fmm_cuda_tree_destroy(fmm_device* device)
 {
-    DeviceTree* tree = &plan->device->tree;
+    DeviceTree* tree = &device->far.tree;
     fmm_octree_destroy(tree->operators);
     fmm_rotation_destroy(tree->rotation);
 }
@@ -275,15 +275,16 @@ gmxfmm_status fmm_cuda_tree_set_shape(gmxfmm_plan* plan)
 {
     fmm_device* d = plan->device;
     FMM_CUDA(plan, cudaDeviceSynchronize()); /* a step may still be using the tables */
-    FMM_TRY(fmm_cuda_octree_status(plan, fmm_octree_set_shape(d->tree.operators, &plan->domain.cells, d->own)));
-    FMM_CUDA(plan, cudaStreamSynchronize(d->own));
+    FMM_TRY(fmm_cuda_octree_status(plan,
+                                   fmm_octree_set_shape(d->far.tree.operators, &plan->domain.cells, d->schedule.own)));
+    FMM_CUDA(plan, cudaStreamSynchronize(d->schedule.own));
     return GMXFMM_OK;
 }
 
 Expansions fmm_cuda_tree_expansions(const gmxfmm_plan* plan)
 {
     const int         depth = plan->domain.tree->depth;
-    const DeviceTree* tree  = &plan->device->tree;
+    const DeviceTree* tree  = &plan->device->far.tree;
     Expansions        far;
     if (fmm_is_adaptive(plan))
     {
@@ -304,7 +305,7 @@ Expansions fmm_cuda_tree_expansions(const gmxfmm_plan* plan)
 static gmxfmm_status number_cells(gmxfmm_plan* plan, cudaStream_t stream)
 {
     fmm_device* d    = plan->device;
-    DeviceTree* tree = &d->tree;
+    DeviceTree* tree = &d->far.tree;
     int         slab[FMM_MAX_DEPTH + 1][9];
     FMM_TRY(fmm_device_reserve(plan, &tree->slabs, sizeof(slab)));
     for (int l = plan->domain.tree->depth; l >= 0; l--)
@@ -314,20 +315,22 @@ static gmxfmm_status number_cells(gmxfmm_plan* plan, cudaStream_t stream)
         const size_t    bytes  = (static_cast<size_t>(num) + 1) * sizeof(int);
         const int       blocks = blocks_for(static_cast<int64_t>(num) + 1, c_threads);
         FMM_TRY(fmm_device_reserve(plan, &tree->index[l], bytes));
-        FMM_TRY(fmm_device_reserve(plan, &d->counts, bytes));
+        FMM_TRY(fmm_cuda_reserve_counts(plan, static_cast<size_t>(num) + 1));
         if (l == plan->domain.tree->depth)
         {
-            const bool no_particles = d->sources.n + d->targets.n == 0;
-            const int* targets      = d->targets.n > 0 ? d->targets.cell_start.as<int>() : NULL;
-            mark_leaves<<<blocks, c_threads, 0, stream>>>(g, make_geometry(plan), d->sources.cell_start.as<int>(),
-                                                          targets, no_particles, d->counts.as<int>());
+            const bool no_particles = d->particles.sources.n + d->particles.targets.n == 0;
+            const int* targets      = d->particles.targets.n > 0 ? d->particles.targets.cell_start.as<int>() : NULL;
+            mark_leaves<<<blocks, c_threads, 0, stream>>>(g, make_geometry(plan),
+                                                          d->particles.sources.cell_start.as<int>(), targets,
+                                                          no_particles, d->particles.counts.as<int>());
         }
         else
         {
-            mark_parents<<<blocks, c_threads, 0, stream>>>(g, tree->index[l + 1].as<int>(), d->counts.as<int>());
+            mark_parents<<<blocks, c_threads, 0, stream>>>(g, tree->index[l + 1].as<int>(),
+                                                           d->particles.counts.as<int>());
         }
         FMM_CUDA(plan, cudaGetLastError());
-        FMM_TRY(fmm_cuda_scan(plan, d->counts.as<int>(), tree->index[l].as<int>(), num + 1, stream));
+        FMM_TRY(fmm_cuda_scan(plan, d->particles.counts.as<int>(), tree->index[l].as<int>(), num + 1, stream));
         find_slabs<<<1, 32, 0, stream>>>(g, tree->index[l].as<int>(), tree->slabs.as<int>() + 9 * l);
         FMM_CUDA(plan, cudaGetLastError());
     }
@@ -345,9 +348,9 @@ static gmxfmm_status number_cells(gmxfmm_plan* plan, cudaStream_t stream)
  * cell are set to zero, as they are read as those of the empty cell. */
 static gmxfmm_status reserve_expansions(gmxfmm_plan* plan, int l, size_t room, cudaStream_t stream)
 {
-    DeviceTree*       tree   = &plan->device->tree;
+    DeviceTree*       tree   = &plan->device->far.tree;
     fmm_octree_level* level  = &tree->level[l];
-    const size_t      column = static_cast<size_t>(plan->device->num_coef) * real_size(plan);
+    const size_t      column = static_cast<size_t>(plan->device->far.num_coef) * real_size(plan);
     level->stride            = (static_cast<size_t>(level->num) + 1 + 31) / 32 * 32;
     FMM_TRY(fmm_device_reserve(plan, &tree->multipole[l], column * ((room + 1 + 31) / 32 * 32)));
     FMM_TRY(fmm_device_reserve(plan, &tree->local[l], column * ((room + 1 + 31) / 32 * 32)));
@@ -360,7 +363,7 @@ static gmxfmm_status reserve_expansions(gmxfmm_plan* plan, int l, size_t room, c
 /* Reserves memory for level l. */
 static gmxfmm_status reserve_level(gmxfmm_plan* plan, int l, cudaStream_t stream)
 {
-    DeviceTree*       tree   = &plan->device->tree;
+    DeviceTree*       tree   = &plan->device->far.tree;
     fmm_octree_level* level  = &tree->level[l];
     const bool        leaves = l == plan->domain.tree->depth, roots = l == 0;
     const size_t cells = static_cast<size_t>(level->num) + 1, near = static_cast<size_t>(plan->domain.cells.num_near);
@@ -373,7 +376,7 @@ static gmxfmm_status reserve_level(gmxfmm_plan* plan, int l, cudaStream_t stream
     if (roots)
     {
         level->stride    = static_cast<size_t>(level->num);
-        level->multipole = level->local = plan->device->field.memory;
+        level->multipole = level->local = plan->device->far.cells.field.memory;
         return GMXFMM_OK;
     }
     return reserve_expansions(plan, l, static_cast<size_t>(level->num), stream);
@@ -381,7 +384,7 @@ static gmxfmm_status reserve_level(gmxfmm_plan* plan, int l, cudaStream_t stream
 
 static gmxfmm_status link_level(gmxfmm_plan* plan, int l, cudaStream_t stream)
 {
-    DeviceTree*             tree  = &plan->device->tree;
+    DeviceTree*             tree  = &plan->device->far.tree;
     const fmm_octree_level* level = &tree->level[l];
     LevelArrays             a;
     a.here      = level_grid(plan, l);
@@ -392,7 +395,7 @@ static gmxfmm_status link_level(gmxfmm_plan* plan, int l, cudaStream_t stream)
     a.lower     = l < plan->domain.tree->depth ? tree->index[l + 1].as<int>() : NULL;
     a.upper_num = l > 0 ? level[-1].num : 0;
     a.lower_num = l < plan->domain.tree->depth ? level[1].num : 0;
-    a.vectors   = plan->device->near_vectors.as<int4>();
+    a.vectors   = plan->device->near.vectors.as<int4>();
     a.parent    = tree->parent[l].as<int>();
     a.child     = tree->child[l].as<int>();
     a.near      = tree->near[l].as<int>();
@@ -404,7 +407,7 @@ static gmxfmm_status link_level(gmxfmm_plan* plan, int l, cudaStream_t stream)
 /* Scratch memory of the operators for levels of at most num cells, or num cells of all levels, and of P2M. */
 static gmxfmm_status reserve_scratch(gmxfmm_plan* plan, int num)
 {
-    fmm_octree_operators* ops = plan->device->tree.operators;
+    fmm_octree_operators* ops = plan->device->far.tree.operators;
     FMM_TRY(fmm_cuda_octree_status(plan, fmm_is_adaptive(plan) ? fmm_octree_reserve_cells(ops, plan->far.m2l, num)
                                                                : fmm_octree_reserve(ops, plan->far.m2l, num)));
     count_bytes(plan);
@@ -414,7 +417,7 @@ static gmxfmm_status reserve_scratch(gmxfmm_plan* plan, int num)
 /* Leaves of several levels, which the particles are sorted into. */
 static gmxfmm_status assign_leaves(gmxfmm_plan* plan, cudaStream_t stream)
 {
-    const int num = plan->device->tree.level[0].num;
+    const int num = plan->device->far.tree.level[0].num;
     FMM_TRY(reserve_expansions(plan, 0, fmm_cuda_with_room(num), stream));
     FMM_TRY(fmm_cuda_reserve_leaves(plan));
     return reserve_scratch(plan, num);
@@ -422,7 +425,7 @@ static gmxfmm_status assign_leaves(gmxfmm_plan* plan, cudaStream_t stream)
 
 gmxfmm_status fmm_cuda_tree_assign(gmxfmm_plan* plan, cudaStream_t stream)
 {
-    DeviceTree* tree  = &plan->device->tree;
+    DeviceTree* tree  = &plan->device->far.tree;
     const int   depth = plan->domain.tree->depth;
     int         most  = 0;
     if (fmm_is_adaptive(plan))

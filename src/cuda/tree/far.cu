@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* The far field by an octree: M2M upward, M2L on each level, L2L downward. */
-#include "cuda/octree/far.h"
+#include "cuda/tree/far.h"
 
 #include "cuda/convolution/convolution.h"
-#include "cuda/leaf_parts.h"
-#include "cuda/octree/leaves.h"
-#include "cuda/octree/levels.h"
+#include "cuda/devices/leaf_parts.h"
+#include "cuda/tree/leaves.h"
+#include "cuda/tree/levels.h"
 
 static fmm_octree_m2l* variant(gmxfmm_m2l m2l)
 {
@@ -42,12 +42,12 @@ static int first_level(const gmxfmm_plan* plan)
  * M2L of all of them; levels above the first have no locals. */
 static gmxfmm_status far_field_of_cells(gmxfmm_plan* plan, bool virial, cudaEvent_t ready, cudaStream_t stream)
 {
-    DeviceTree*               tree    = &plan->device->tree;
+    DeviceTree*               tree    = &plan->device->far.tree;
     fmm_octree_operators*     ops     = tree->operators;
     const fmm_octree_level*   all     = &tree->level[0];
     const fmm_octree_parents* parents = &tree->parents;
     double*                   strain  = tree->strain.as<double>();
-    const size_t              bytes   = static_cast<size_t>(plan->device->num_coef) * all->stride * real_size(plan);
+    const size_t              bytes   = static_cast<size_t>(plan->device->far.num_coef) * all->stride * real_size(plan);
     const int                 first = first_level(plan), last = tree->last;
     if (virial)
     {
@@ -81,7 +81,7 @@ static gmxfmm_status far_field(gmxfmm_plan* plan, bool virial, cudaEvent_t ready
     {
         return far_field_of_cells(plan, virial, ready, stream);
     }
-    DeviceTree*             tree  = &plan->device->tree;
+    DeviceTree*             tree  = &plan->device->far.tree;
     const fmm_octree_level* level = tree->level;
     const int  depth = plan->domain.tree->depth, first = first_level(plan), top = fmm_is_periodic(plan) ? 0 : first;
     const int  last   = tree->last;
@@ -111,9 +111,9 @@ static gmxfmm_status far_field(gmxfmm_plan* plan, bool virial, cudaEvent_t ready
     }
     for (int l = first; l <= last; l++)
     {
-        const size_t           bytes = static_cast<size_t>(plan->device->num_coef) * level[l].stride * real_size(plan);
-        const double           scale = ldexp(1.0, l - depth); /* from this level's unit to that of the leaves */
-        const bool             parts = shared && l == last;
+        const size_t bytes = static_cast<size_t>(plan->device->far.num_coef) * level[l].stride * real_size(plan);
+        const double scale = ldexp(1.0, l - depth); /* from this level's unit to that of the leaves */
+        const bool   parts = shared && l == last;
         const fmm_octree_level lower = parts ? fmm_cuda_own_leaves(plan) : level[l];
         if (!parts)
         {

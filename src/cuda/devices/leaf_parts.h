@@ -2,7 +2,7 @@
 /*
  * M2L of an octree's leaves by rotations on several devices of the process.
  *
- * Leaves are in slabs by child index (tree.h), about an eighth of them in each. A part (near/parts.h) has whole slabs,
+ * Leaves are in slabs by child index (tree.h), about an eighth of them in each. A part (parts.h) has whole slabs,
  * so its targets are a range of leaves, and the tiles of 32 targets are those of one device. In a step it copies the
  * multipoles of all leaves, and stores the locals of its own in the first device's array. All other stages are the
  * first device's, which has M2M, the levels above and its own slabs meanwhile. Nothing about a target depends on where
@@ -13,7 +13,7 @@
 #ifndef FMM_CUDA_LEAF_PARTS_H
 #define FMM_CUDA_LEAF_PARTS_H
 
-#include "cuda/near/device_part.h"
+#include "cuda/near/range.h"
 #include "cuda/resources.h"
 
 /* Whether the octree as it was assigned can be shared. */

@@ -1,16 +1,10 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* What a device computes of the far field, and with which arrays: all of it, or on several devices a part (slabs.h). */
+/* What a device computes of the far field, and with which arrays: all of it, or on several devices a part
+ * (devices/slabs.h). */
 #ifndef FMM_CUDA_FAR_PART_H
 #define FMM_CUDA_FAR_PART_H
 
 #include "cuda/state.h"
-
-/* Layers of cells along the first direction, and columns of frequencies: all first frequencies with the same other two,
- * whose number is f_y nz + f_z. */
-struct Slab
-{
-    int first_layer, end_layer, first_column, end_column;
-};
 
 /* The spectra of all devices, each as large as that of one alone. Of its own a device uses all columns of its layers,
  * and all layers of its columns; kernels store what another device goes on with there. */
@@ -48,7 +42,7 @@ static inline FarPart whole_far_field(const gmxfmm_plan* plan)
 {
     fmm_device*        d       = plan->device;
     const ParticleSet* targets = targets_of(d);
-    const Expansions   leaves  = d->path->expansions(plan);
+    const Expansions   leaves  = d->far.path->expansions(plan);
     FarPart            far;
     far.allowed      = &d->allowed;
     far.has_chains   = d->has_chains;
@@ -56,18 +50,18 @@ static inline FarPart whole_far_field(const gmxfmm_plan* plan)
     far.slab         = {0, fmm_convolved(plan)->n[0], 0, num_columns(plan)};
     far.first_cell   = 0;
     far.end_cell     = leaves.leaves.num;
-    far.cell_start   = d->sources.cell_start.as<int>();
+    far.cell_start   = d->particles.sources.cell_start.as<int>();
     far.target_start = targets->cell_start.as<int>();
-    far.xq           = fmm_is_adaptive(plan) ? d->sources.scaled.memory : d->sources.xq.memory;
+    far.xq           = fmm_is_adaptive(plan) ? d->particles.sources.scaled.memory : d->particles.sources.xq.memory;
     far.target_xq    = fmm_is_adaptive(plan) ? targets->scaled.memory : targets->xq.memory;
     far.multipole    = leaves.multipole;
     far.local        = leaves.local;
-    far.field        = d->field.memory;
-    far.twiddles     = d->twiddles.memory;
-    far.s            = d->s.memory;
-    far.work_items   = d->work_items.memory;
-    far.moments      = d->results.as<StepResults>()->moments;
-    far.total_charge = d->charge_results.as<ChargeResults>()->total;
+    far.field        = d->far.cells.field.memory;
+    far.twiddles     = d->far.cells.twiddles.memory;
+    far.s            = d->far.cells.s.memory;
+    far.work_items   = d->far.cells.work_items.memory;
+    far.moments      = d->output.results.as<StepResults>()->moments;
+    far.total_charge = d->charges.results.as<ChargeResults>()->total;
     return far;
 }
 
