@@ -54,6 +54,7 @@ const fmm_backend fmm_backend_cuda = {
     .enqueue_assign         = fmm_device_enqueue_assign,
     .enqueue_assign_part    = fmm_device_enqueue_assign_part,
     .enqueue_charges        = fmm_device_enqueue_charges,
+    .graphs_follow          = fmm_device_graphs_follow,
     .enqueue_box            = fmm_device_enqueue_box,
     .enqueue                = fmm_device_enqueue,
     .cells_hold             = fmm_device_cells_hold,

@@ -40,9 +40,10 @@ extern "C"
     /* What lattice sums need for the present shape; spectra are computed by the next step. */
     gmxfmm_status fmm_device_set_shape(gmxfmm_plan* plan);
 
-    /* Enqueues the new box on the caller's stream, with its interpolated spectra, or begins to compute spectra. Errors:
-     * DEVICE. */
-    gmxfmm_status fmm_device_enqueue_box(gmxfmm_plan* plan, void* stream, int* graphs_follow);
+    /* Whether captured graphs will have the new box, too, which then is enqueued on the caller's stream, with its
+     * interpolated spectra, or spectra begin to be computed. Errors: DEVICE. */
+    gmxfmm_status fmm_device_graphs_follow(gmxfmm_plan* plan, void* stream, int* follow);
+    gmxfmm_status fmm_device_enqueue_box(gmxfmm_plan* plan, void* stream);
 
     /* If *x, num numbers of the array type, is on a device, copies it to memory of the plan on the host, valid until
      * the next call, and makes *x its address. */

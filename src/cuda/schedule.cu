@@ -151,26 +151,33 @@ static gmxfmm_status begin_spectra(gmxfmm_plan* plan, cudaStream_t stream)
     return GMXFMM_OK;
 }
 
-/* Whether graphs captured as a version could be launched before the box was set, which raises the plan's by one. */
-static bool could_be_launched(const gmxfmm_plan* plan, int64_t version)
+/* Whether graphs captured as a version can be launched. */
+static bool can_be_launched(const gmxfmm_plan* plan, int64_t version)
 {
-    return version >= 0 && version >= plan->graph_version - 1;
+    return version == plan->graph_version;
 }
 
-gmxfmm_status fmm_device_enqueue_box(gmxfmm_plan* plan, void* caller_stream, int* graphs_follow)
+gmxfmm_status fmm_device_graphs_follow(gmxfmm_plan* plan, void* stream, int* follow)
 {
-    fmm_device*  d         = plan->device;
+    const fmm_device* d         = plan->device;
+    bool              capturing = false;
+    DeviceScope       scope(d->id);
+    FMM_TRY(fmm_cuda_is_capturing(plan, static_cast<cudaStream_t>(stream), &capturing));
+    *follow = !capturing && plan->domain.tree == NULL && (has_s(plan) || plan->far.line.active) &&
+              !can_be_launched(plan, d->domain.box_graphs) && !can_be_launched(plan, d->schedule.sums_graphs);
+    return GMXFMM_OK;
+}
+
+gmxfmm_status fmm_device_enqueue_box(gmxfmm_plan* plan, void* caller_stream)
+{
     cudaStream_t stream    = static_cast<cudaStream_t>(caller_stream);
     bool         capturing = false;
-    DeviceScope  scope(d->id);
+    DeviceScope  scope(plan->device->id);
     FMM_TRY(fmm_cuda_is_capturing(plan, stream, &capturing));
     if (capturing)
     {
         return GMXFMM_OK;
     }
-    *graphs_follow = plan->domain.tree == NULL && (has_s(plan) || plan->far.line.active) &&
-                     !could_be_launched(plan, d->domain.box_graphs) &&
-                     !could_be_launched(plan, d->schedule.sums_graphs);
     if (plan->far.line.active && !has_s(plan))
     {
         return follow_line(plan, stream);

@@ -90,12 +90,14 @@ typedef struct fmm_backend
     /* Adds what plan.c does not know of, such as the leaves of an octree; NULL: nothing. */
     void (*get_info)(const gmxfmm_plan* plan, gmxfmm_info* info);
 
+    /* Whether graphs of steps that were captured so far will have a new box, too, once it is enqueued. NULL: none. */
+    gmxfmm_status (*graphs_follow)(gmxfmm_plan* plan, void* stream, int* follow);
     /* These on the caller's stream with arrays of the device, without waiting; what a step in a new box needs, ahead
-     * of it. *graphs_follow: set to 1 if graphs of steps have that box, too. NULL: not offered. */
+     * of it. NULL: not offered. */
     gmxfmm_status (*enqueue_assign)(gmxfmm_plan* plan, const void* x, void* stream);
     gmxfmm_status (*enqueue_assign_part)(gmxfmm_plan* plan, gmxfmm_assign_part part, const void* x, void* stream);
     gmxfmm_status (*enqueue_charges)(gmxfmm_plan* plan, int64_t count, const int* index, const void* q, void* stream);
-    gmxfmm_status (*enqueue_box)(gmxfmm_plan* plan, void* stream, int* graphs_follow);
+    gmxfmm_status (*enqueue_box)(gmxfmm_plan* plan, void* stream);
     gmxfmm_status (*enqueue)(gmxfmm_plan* plan, const void* x, const gmxfmm_device_output* output, void* stream);
     /* Whether the cells of an open direction held all particles at the last assignment that was enqueued: waits until
      * that is known. NULL: enqueue_assign is not offered. */

@@ -340,13 +340,18 @@ gmxfmm_status gmxfmm_enqueue_box(gmxfmm_plan* plan, const double* box, void* str
     {
         return GMXFMM_ERROR_NULL;
     }
-    int           is_other = 0, graphs_follow = 0;
-    gmxfmm_status status = fmm_agree(plan, set_box(plan, box, &is_other));
-    if (status == GMXFMM_OK && fmm_is_assigned(plan) && plan->backend->enqueue_box != NULL)
+    int           is_other = 0, follow = 0;
+    gmxfmm_status status   = fmm_agree(plan, set_box(plan, box, &is_other));
+    const int     enqueues = status == GMXFMM_OK && fmm_is_assigned(plan) && plan->backend->enqueue_box != NULL;
+    if (enqueues)
     {
-        status = plan->backend->enqueue_box(plan, stream, &graphs_follow);
+        status = plan->backend->graphs_follow(plan, stream, &follow);
     }
-    plan->graph_version += is_other && !graphs_follow;
+    plan->graph_version += is_other && !follow;
+    if (enqueues && status == GMXFMM_OK)
+    {
+        status = plan->backend->enqueue_box(plan, stream);
+    }
     return status;
 }
 
