@@ -69,6 +69,43 @@ int bench_or_auto(const char* text)
     return number == 0 ? GMXFMM_AUTO : number;
 }
 
+int bench_read(int argc, char** argv, int num, const bench_option* options, const char* usage)
+{
+    int i = 1;
+    for (; i < argc && strncmp(argv[i], "--", 2) == 0; i++)
+    {
+        int k = 0;
+        while (k < num && strcmp(argv[i], options[k].name) != 0)
+        {
+            k++;
+        }
+        if (k == num || (options[k].flag == NULL && i + 1 == argc))
+        {
+            fprintf(stderr, "%s: usage: %s\n", argv[i], usage);
+            exit(2);
+        }
+        if (options[k].flag != NULL)
+        {
+            *options[k].flag = 1;
+            continue;
+        }
+        const char* value = argv[++i];
+        if (options[k].integer != NULL)
+        {
+            *options[k].integer = atoi(value);
+        }
+        else if (options[k].number != NULL)
+        {
+            *options[k].number = atof(value);
+        }
+        else
+        {
+            *options[k].text = value;
+        }
+    }
+    return i;
+}
+
 gmxfmm_m2l bench_method(const char* name)
 {
     for (int m2l = GMXFMM_M2L_AUTO; m2l <= GMXFMM_M2L_NAIVE; m2l++)

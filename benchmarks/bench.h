@@ -20,6 +20,19 @@ int bench_list(const char* text, int* values, int max);
 /* A number from a word of the command line, where 0 leaves it to the library: GMXFMM_AUTO. */
 int bench_or_auto(const char* text);
 
+/* What a word of the command line that begins with -- sets: a flag alone, others the next word. NULL: not this. */
+typedef struct
+{
+    const char*  name;
+    int*         flag; /* becomes 1 */
+    int*         integer;
+    double*      number;
+    const char** text;
+} bench_option;
+
+/* Reads options up to the first word that is none and returns its place; exits with usage at one that is not there. */
+int bench_read(int argc, char** argv, int num, const bench_option* options, const char* usage);
+
 /* The method of that name, or exit. */
 gmxfmm_m2l bench_method(const char* name);
 

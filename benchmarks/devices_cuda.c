@@ -2,7 +2,6 @@
 /*
  * One step on one GPU and on several of the same process, in turns:
  *   devices_cuda SPC216.GRO ROUNDS SYSTEM [--sweep]
- *   devices_cuda SPC216.GRO trace SYSTEM PARTS FAR_SHARE
  * SYSTEM: a number N, SPC water, N copies of the box along each vector; "droplets", 1,000,008 atoms of it in an octree;
  * or pN, N million points with charges of both signs, uniform in an open cube, in an octree.
  * In each of ROUNDS rounds every number of devices, 1, 2, 4 and 8 as far as there are that many, has a line of JSON on
@@ -11,8 +10,6 @@
  * long: with the far field on the first, if the library shared it, or else in equal shares. On a machine with one GPU
  * two parts of it take the place of two. --sweep: after that lines for two devices with given shares of the first, 0 to
  * 0.5, its share of the far field all, 0.6, 0.5 and 0.4.
- * trace: steps and no output, for a program that records when kernels run; FAR_SHARE is of the first device, negative:
- * as measured.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -243,26 +240,13 @@ static void compare(bench* b, int rounds, int sweep)
 
 int main(int argc, char** argv)
 {
-    const int trace = argc > 2 && strcmp(argv[2], "trace") == 0;
-    if (argc < (trace ? 6 : 4))
+    if (argc < 4)
     {
-        fprintf(stderr,
-                "usage: %s SPC216.GRO ROUNDS SYSTEM [--sweep]\n       %s SPC216.GRO trace SYSTEM PARTS FAR_SHARE\n",
-                argv[0], argv[0]);
+        fprintf(stderr, "usage: %s SPC216.GRO ROUNDS SYSTEM [--sweep]\n", argv[0]);
         return 2;
     }
     bench b = make_bench(argv[1], argv[3]);
-    if (trace)
-    {
-        device_step s = b.step;
-        s.plan        = make_plan(&b, atoi(argv[4]), -1, atof(argv[5]));
-        device_step_ms(&s, 0);
-        gmxfmm_destroy(s.plan);
-    }
-    else
-    {
-        compare(&b, atoi(argv[2]), argc > 4 && strcmp(argv[4], "--sweep") == 0);
-    }
+    compare(&b, atoi(argv[2]), argc > 4 && strcmp(argv[4], "--sweep") == 0);
     free_bench(&b);
     return 0;
 }
