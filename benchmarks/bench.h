@@ -14,6 +14,17 @@ double bench_random(unsigned long long* state);
 /* n numbers, or exit. */
 double* bench_numbers(size_t n);
 
+/* The same as floats, of these numbers or, NULL, of any. */
+float* bench_floats(size_t n, const double* numbers);
+
+/* Memory of so many bytes, or exit. */
+void* bench_memory(size_t bytes);
+
+double bench_median(const double* values, int num);
+
+/* Relative 2-norm of the difference. */
+double bench_error(size_t n, const float* values, const float* reference);
+
 /* A list like "0,2,4", or a range like "0..20", into values[max]; returns how many, exits if it is neither. */
 int bench_list(const char* text, int* values, int max);
 

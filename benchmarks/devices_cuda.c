@@ -38,16 +38,6 @@ typedef struct
     double*        virial;
 } bench;
 
-static float* to_floats(const double* from, size_t n)
-{
-    float* to = malloc(n * sizeof(float));
-    for (size_t i = 0; i < n; i++)
-    {
-        to[i] = (float)from[i];
-    }
-    return to;
-}
-
 static void set_octree(gmxfmm_options* o, int order, int depth)
 {
     o->m2l        = GMXFMM_M2L_ROTATION;
@@ -59,8 +49,8 @@ static void set_octree(gmxfmm_options* o, int order, int depth)
 static void set_water(bench* b, water w)
 {
     b->n          = w.n;
-    b->x          = to_floats(w.x, 3 * (size_t)w.n);
-    b->q          = to_floats(w.q, (size_t)w.n);
+    b->x          = bench_floats(3 * (size_t)w.n, w.x);
+    b->q          = bench_floats((size_t)w.n, w.q);
     b->excl_start = w.excl_start;
     b->excl_list  = w.excl_list;
     memcpy(b->box, w.box, sizeof(b->box));
@@ -95,8 +85,8 @@ static bench make_bench(const char* gro_file, const char* system)
     {
         set_water(&b, water_read(gro_file, atoi(system)));
     }
-    b.reference = malloc(3 * (size_t)b.n * sizeof(float));
-    b.force     = malloc(3 * (size_t)b.n * sizeof(float));
+    b.reference = bench_floats(3 * (size_t)b.n, NULL);
+    b.force     = bench_floats(3 * (size_t)b.n, NULL);
     CUDA(cudaGetDeviceCount(&b.count));
     CUDA(cudaStreamCreateWithFlags(&b.step.stream, cudaStreamNonBlocking));
     b.step.x     = bench_device_floats(3 * (size_t)b.n, b.x);
@@ -181,10 +171,7 @@ static double report(bench* b, int round, int parts, double share, double far_sh
     const size_t bytes = 3 * (size_t)b->n * sizeof(float);
     device_step  s     = b->step;
     s.plan             = make_plan(b, parts, share, far_share);
-    CUDA(cudaMemsetAsync(s.force, 0xff, bytes, s.stream));
-    device_step_enqueue(&s, 0);
-    CUDA(cudaStreamSynchronize(s.stream));
-    CUDA(cudaMemcpy(parts == 1 ? b->reference : b->force, s.force, bytes, cudaMemcpyDeviceToHost));
+    device_step_fetch(&s, (size_t)b->n, parts == 1 ? b->reference : b->force);
     const int    same  = parts == 1 || memcmp(b->force, b->reference, bytes) == 0;
     const double total = device_step_ms(&s, 0), many = device_step_ms_in_flight(&s);
     const double far = device_step_ms(&s, GMXFMM_STAGE_FAR), near = device_step_ms(&s, GMXFMM_STAGE_NEAR);
