@@ -11,7 +11,9 @@ Environment (run-tests.sh sets it):
 """
 import array
 import contextlib
+import datetime
 import itertools
+import json
 import math
 import os
 import random
@@ -601,6 +603,19 @@ def commit():
         return os.environ["GMXFMM_BENCHMARK_COMMIT"]
     found = subprocess.run(["git", "-C", ROOT, "describe", "--always", "--abbrev=12", "--dirty=+"], text=True, capture_output=True)
     return found.stdout.strip() or "unknown"
+
+
+def made():
+    """When, by which commit and by which command a result was made."""
+    return {"date": datetime.date.today().isoformat(), "commit": commit(), "command": os.environ.get("GMXFMM_BENCHMARK_COMMAND", " ".join(sys.argv))}
+
+
+def stored(path, empty):
+    """What a .json has, or this where there is none."""
+    if not os.path.exists(path):
+        return empty
+    with open(path) as file:
+        return json.load(file)
 
 
 def fmm_parameters(log):
