@@ -101,13 +101,6 @@ void excludePairs(System* s)
     }
 }
 
-struct Values
-{
-    std::vector<double> potential, field, force;
-    double              energy = 0;
-    Mat3                virial = {};
-};
-
 /* Edge of the smallest leaves, and pairs at which a cell is divided: so that small systems, too, have many leaves. */
 const double c_edge  = 1e-5;
 const int    c_pairs = 3000;
@@ -144,11 +137,11 @@ class LeavesPlan
         EXPECT_EQ(gmxfmm_set_targets(get(), static_cast<std::int64_t>(n_), at.data()), GMXFMM_OK);
         assign();
     }
-    Values execute(bool own = true)
+    Solution execute(bool own = true)
     {
         std::vector<X> potential(n_), field(3 * n_), force(own ? 3 * n_ : 0);
         gmxfmm_output  out = sized<gmxfmm_output>();
-        Values         v;
+        Solution       v;
         out.potential   = potential.data();
         out.field       = field.data();
         out.force       = own ? force.data() : nullptr;
@@ -209,7 +202,7 @@ class CudaLeaves : public OnStream<testing::TestWithParam<MethodAndPrecision>>
     {
         return isDouble() ? 1e-9 : 3e-3;
     }
-    static void expectValues(const Values& gpu, const Values& cpu)
+    static void expectValues(const Solution& gpu, const Solution& cpu)
     {
         expectEach(gpu.potential, cpu.potential, tolerance(), "potentials");
         expectEach(gpu.field, cpu.field, tolerance(), "fields");
@@ -243,7 +236,7 @@ class CudaLeaves : public OnStream<testing::TestWithParam<MethodAndPrecision>>
         LeavesPlan<double> cpu(s, options(6, 1, GMXFMM_CPU));
         gpu.setTargets(places);
         cpu.setTargets(places);
-        const Values v = gpu.execute(false), reference = cpu.execute(false);
+        const Solution v = gpu.execute(false), reference = cpu.execute(false);
         expectEach(v.potential, reference.potential, tolerance(), "potentials");
         expectEach(v.field, reference.field, tolerance(), "fields");
     }
@@ -251,7 +244,7 @@ class CudaLeaves : public OnStream<testing::TestWithParam<MethodAndPrecision>>
     void expectTheSameOnAStream(const System& s)
     {
         LeavesPlan<X>              plan(s, options(6, 1, GMXFMM_CUDA));
-        const Values               values = plan.execute();
+        const Solution             values = plan.execute();
         const DeviceArray<X>       x(plan.x());
         OutputsOf<X>               out(s.size());
         const gmxfmm_device_output all   = out.all();
@@ -350,7 +343,7 @@ TEST_P(CudaLeaves, AssignedAnew)
     }
     const System       s = halfInACluster(4000), other = plummer(static_cast<int>(s.size()));
     LeavesPlan<double> plan(s, options(6, 1, GMXFMM_CUDA));
-    const Values       first = plan.execute();
+    const Solution     first = plan.execute();
     EXPECT_EQ(gmxfmm_assign(plan.get(), other.x.data()), GMXFMM_OK) << gmxfmm_message(plan.get());
     plan.assign();
     EXPECT_EQ(plan.execute().force, first.force);

@@ -41,15 +41,15 @@ class CudaTargets : public testing::TestWithParam<MethodAndPrecision>
     }
 };
 
-struct Values
+struct TargetValues
 {
     std::vector<double> potential, field;
 };
 
-Values valuesAt(const System& s, const std::vector<double>& places, const gmxfmm_options& options)
+TargetValues valuesAt(const System& s, const std::vector<double>& places, const gmxfmm_options& options)
 {
     Plan          plan(s, options);
-    Values        v      = {std::vector<double>(places.size() / 3), std::vector<double>(places.size())};
+    TargetValues  v      = {std::vector<double>(places.size() / 3), std::vector<double>(places.size())};
     gmxfmm_output output = sized<gmxfmm_output>();
     output.potential     = v.potential.data();
     output.field         = v.field.data();
@@ -66,7 +66,7 @@ void expectTargetsAgree(const System& s, const std::vector<double>& places, cons
     reference.device         = GMXFMM_CPU;
     reference.precision      = GMXFMM_DOUBLE;
     reference.m2l            = options.m2l == GMXFMM_M2L_DYNAMIC ? GMXFMM_M2L_NAIVE : options.m2l;
-    const Values gpu = valuesAt(s, places, options), cpu = valuesAt(s, places, reference);
+    const TargetValues gpu = valuesAt(s, places, options), cpu = valuesAt(s, places, reference);
     EXPECT_LT(rmsDifference(gpu.potential, cpu.potential),
               rounding(options.precision) * std::max(rms(cpu.potential), 1.0));
     EXPECT_LT(rmsDifference(gpu.field, cpu.field), rounding(options.precision) * std::max(rms(cpu.field), 1.0));
@@ -144,7 +144,7 @@ double* deviceDoubles(std::size_t n, const double* from)
 /* On the caller's stream, as a graph. */
 TEST_P(CudaTargetsOnAStream, InAGraph)
 {
-    const Values         expected = valuesAt(system_, places_, options_);
+    const TargetValues   expected = valuesAt(system_, places_, options_);
     const std::size_t    n        = places_.size() / 3;
     Plan                 plan(system_, options_);
     double*              x   = deviceDoubles(system_.x.size(), system_.x.data());
@@ -165,7 +165,7 @@ TEST_P(CudaTargetsOnAStream, InAGraph)
     ASSERT_EQ(cudaGraphInstantiate(&exec, graph, 0), cudaSuccess);
     for (int i = 0; i < 2; i++)
     {
-        Values v = {std::vector<double>(n), std::vector<double>(3 * n)};
+        TargetValues v = {std::vector<double>(n), std::vector<double>(3 * n)};
         ASSERT_EQ(cudaMemsetAsync(phi, 0xff, n * sizeof(double), stream), cudaSuccess);
         ASSERT_EQ(cudaGraphLaunch(exec, stream), cudaSuccess);
         ASSERT_EQ(cudaStreamSynchronize(stream), cudaSuccess);

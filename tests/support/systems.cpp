@@ -406,6 +406,15 @@ System droplet(int n, double radius, std::uint64_t seed)
     return s;
 }
 
+void scatter(System* s, int n, const Vec3& corner, const Vec3& edges, Random* random)
+{
+    for (int i = 0; i < n; i++)
+    {
+        const double x = random->uniform(), y = random->uniform(), z = random->uniform();
+        s->add({corner[0] + edges[0] * x, corner[1] + edges[1] * y, corner[2] + edges[2] * z}, i % 2 ? -1 : 1);
+    }
+}
+
 System withoutExclusions(System system)
 {
     system.excluded.clear();

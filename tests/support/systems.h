@@ -62,6 +62,9 @@ System zincblende(int cells, const Vec3& shift = {0, 0, 0});
 /* n charges +1, -1, +1, ... at random places, no two of them closer than 0.6 of their mean spacing. */
 System ions(const Mat3& box, int n, std::uint64_t seed);
 
+/* Adds n charges +1, -1, ... anywhere in a brick, close pairs too. */
+void scatter(System* s, int n, const Vec3& corner, const Vec3& edges, Random* random);
+
 /* SPC molecules (-0.82, 0.41, 0.41 e; 0.1 nm, 109.47 degrees) in random places and orientations at the density of
  * water, 33.4 per nm^3; the three pairs of a molecule are excluded. Whole molecules, first atoms in the box. */
 System water(const Mat3& box, std::uint64_t seed);
