@@ -11,7 +11,6 @@
 #include <cuda_runtime_api.h>
 #include <gtest/gtest.h>
 
-#include "support/device_arrays.h"
 #include "support/norms.h"
 #include "support/on_stream.h"
 #include "support/paths.h"
@@ -116,10 +115,9 @@ template <class X>
 class LeavesPlan
 {
   public:
-    LeavesPlan(const System& s, gmxfmm_options options) : x_(s.x.begin(), s.x.end()), n_(s.size())
+    LeavesPlan(const System& s, const gmxfmm_options& options) : x_(s.x.begin(), s.x.end()), n_(s.size())
     {
-        options.array_type = sizeof(X) == sizeof(float) ? GMXFMM_SINGLE : GMXFMM_DOUBLE;
-        plan_              = std::make_unique<Plan>(s, options);
+        plan_ = std::make_unique<Plan>(s, withArrays<X>(options));
         EXPECT_NE(plan_->get()->domain.tree, nullptr);
         plan_->get()->domain.tree->most  = c_pairs;
         plan_->get()->tuning.target_edge = c_edge;
@@ -243,24 +241,17 @@ class CudaLeaves : public OnStream<testing::TestWithParam<MethodAndPrecision>>
     template <class X>
     void expectTheSameOnAStream(const System& s)
     {
-        LeavesPlan<X>              plan(s, options(6, 1, GMXFMM_CUDA));
-        const Solution             values = plan.execute();
-        const DeviceArray<X>       x(plan.x());
-        OutputsOf<X>               out(s.size());
-        const gmxfmm_device_output all   = out.all();
-        cudaGraph_t                graph = nullptr;
-        cudaGraphExec_t            exec  = nullptr;
+        LeavesPlan<X>        plan(s, options(6, 1, GMXFMM_CUDA));
+        const Solution       values = plan.execute();
+        const DeviceArray<X> x(plan.x());
+        OutputsOf<X>         out(s.size());
+        const auto           step = [&] { enqueue(plan.get(), x, out, stream_); };
         /* once before it is captured: kernels are loaded when they are first launched */
-        ASSERT_EQ(gmxfmm_enqueue(plan.get(), x.data(), &all, stream_), GMXFMM_OK) << gmxfmm_message(plan.get());
+        step();
         wait();
-        ASSERT_EQ(cudaStreamBeginCapture(stream_, cudaStreamCaptureModeThreadLocal), cudaSuccess);
-        EXPECT_EQ(gmxfmm_enqueue(plan.get(), x.data(), &all, stream_), GMXFMM_OK) << gmxfmm_message(plan.get());
-        ASSERT_EQ(cudaStreamEndCapture(stream_, &graph), cudaSuccess);
-        ASSERT_EQ(cudaGraphInstantiate(&exec, graph, 0), cudaSuccess);
-        EXPECT_EQ(cudaGraphLaunch(exec, stream_), cudaSuccess);
+        const Graph graph(stream_, step);
+        graph.launch(stream_);
         wait();
-        cudaGraphExecDestroy(exec);
-        cudaGraphDestroy(graph);
         EXPECT_EQ(out.status.get()[0], GMXFMM_OK);
         EXPECT_EQ(asDoubles(out.force.get()), values.force);
         EXPECT_EQ(asDoubles(out.potential.get()), values.potential);

@@ -421,4 +421,32 @@ System withoutExclusions(System system)
     return system;
 }
 
+System withFarExclusions(System system)
+{
+    for (std::size_t i = 0; i < 10; i++)
+    {
+        system.exclude(30 * i, farthestFrom(system, 30 * i));
+    }
+    return system;
+}
+
+std::vector<double> moved(std::vector<double> x, double distance, std::uint64_t seed)
+{
+    Random random(seed);
+    for (double& xi : x)
+    {
+        xi += distance * random.centred();
+    }
+    return x;
+}
+
+std::vector<double> crowded(std::vector<double> x)
+{
+    for (double& xi : x)
+    {
+        xi *= 0.15;
+    }
+    return x;
+}
+
 } // namespace fmmtest

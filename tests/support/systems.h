@@ -82,6 +82,15 @@ System droplet(int n, double radius, std::uint64_t seed);
 
 System withoutExclusions(System system);
 
+/* With pairs excluded that a molecule's size does not keep near: far at first, near or far as particles move. */
+System withFarExclusions(System system);
+
+/* Each coordinate moved by up to `distance`. */
+std::vector<double> moved(std::vector<double> x, double distance, std::uint64_t seed = 3);
+
+/* All particles near the origin's corner of the box. */
+std::vector<double> crowded(std::vector<double> x);
+
 } // namespace fmmtest
 
 #endif
