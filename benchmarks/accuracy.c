@@ -10,29 +10,16 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "gmxfmm.h"
+#include "bench.h"
 #include "water.h"
-
-static void check(gmxfmm_status status, const char* message)
-{
-    if (status != GMXFMM_OK)
-    {
-        fprintf(stderr, "%s: %s\n", gmxfmm_status_text(status), message);
-        exit(1);
-    }
-}
 
 static gmxfmm_info forces(const water* w, const gmxfmm_options* options, double* force)
 {
-    char         message[256];
-    gmxfmm_plan* plan;
-    gmxfmm_info  info = {.size = sizeof(info)};
-    check(gmxfmm_create(&plan, options, w->n, w->box, message, sizeof(message)), message);
-    check(gmxfmm_set_charges(plan, w->n, w->q), gmxfmm_message(plan));
-    check(gmxfmm_set_exclusions(plan, w->excl_start, w->excl_list), gmxfmm_message(plan));
-    check(gmxfmm_assign(plan, w->x), gmxfmm_message(plan));
-    gmxfmm_output out = {.size = sizeof(out), .force = force};
-    check(gmxfmm_execute(plan, w->x, &out), gmxfmm_message(plan));
+    gmxfmm_plan*  plan = water_plan(w, options, w->box);
+    gmxfmm_info   info = {.size = sizeof(info)};
+    gmxfmm_output out  = {.size = sizeof(out), .force = force};
+    bench_check(gmxfmm_assign(plan, w->x), gmxfmm_message(plan));
+    bench_check(gmxfmm_execute(plan, w->x, &out), gmxfmm_message(plan));
     gmxfmm_get_info(plan, &info);
     gmxfmm_destroy(plan);
     return info;
@@ -54,10 +41,10 @@ typedef struct
     water          w;
     double *       reference, *force;
     gmxfmm_options options;
-} bench;
+} tables;
 
 /* One row: both precisions, or double alone above the order that single has. */
-static void run_order(bench* b, int cells, int order)
+static void run_order(tables* b, int cells, int order)
 {
     b->options.order = order;
     for (int precision = order > GMXFMM_MAX_ORDER_SINGLE; precision < 2; precision++)
@@ -71,7 +58,7 @@ static void run_order(bench* b, int cells, int order)
     }
 }
 
-static void run_fft(bench* b, int ws)
+static void run_fft(tables* b, int ws)
 {
     b->options.m2l        = GMXFMM_M2L_FFT;
     b->options.separation = ws;
@@ -86,7 +73,7 @@ static void run_fft(bench* b, int ws)
     b->options.grid[0] = b->options.grid[1] = b->options.grid[2] = GMXFMM_AUTO;
 }
 
-static void run_octree(bench* b, gmxfmm_m2l m2l, int ws)
+static void run_octree(tables* b, gmxfmm_m2l m2l, int ws)
 {
     b->options.m2l        = m2l;
     b->options.separation = ws;
@@ -108,10 +95,10 @@ int main(int argc, char** argv)
         fprintf(stderr, "usage: %s SPC216.GRO [COPIES]\n", argv[0]);
         return 2;
     }
-    bench b;
+    tables b;
     b.w         = water_read(argv[1], argc > 2 ? atoi(argv[2]) : 2);
-    b.reference = malloc((size_t)b.w.n * 3 * sizeof(double));
-    b.force     = malloc((size_t)b.w.n * 3 * sizeof(double));
+    b.reference = bench_numbers(3 * (size_t)b.w.n);
+    b.force     = bench_numbers(3 * (size_t)b.w.n);
 
     gmxfmm_default_options(&b.options);
     b.options.precision  = GMXFMM_DOUBLE;

@@ -21,7 +21,6 @@ SYSTEM: ion (a sodium ion is charged), molecule (one of 9 atoms is decoupled, it
 import argparse
 import concurrent.futures
 import contextlib
-import datetime
 import json
 import math
 import os
@@ -30,12 +29,11 @@ import re
 import shutil
 import signal
 import subprocess
-import sys
 import tempfile
 import time
 
 import mdrun_systems  # also finds the harness  # noqa: F401
-from harness import (CORES, FMM, PLAIN_MDP, TIGHT_MIXED, Failure, System, changed, commit, device, fmm_on, fmm_parameters, gpus, mean, need, read_log,
+from harness import (CORES, FMM, PLAIN_MDP, TIGHT_MIXED, Failure, System, changed, device, fmm_on, fmm_parameters, gpus, made, mean, need, read_log,
                      regression, version, work_folder)
 from perturbed import dhdl
 
@@ -484,8 +482,7 @@ def joined(records):
 def store(output, record, of_all):
     """Puts a record into OUT."""
     here = {**device("1"), **({"gpu": gpus()[0]} if of_all.get("gpus") else {})}
-    record = {**record, **of_all, "device": here, "date": datetime.date.today().isoformat(), "commit": commit(),
-              "command": os.environ.get("GMXFMM_BENCHMARK_COMMAND", " ".join(sys.argv))}
+    record = {**record, **of_all, "device": here, **made()}
     stored = {"records": []}
     if os.path.exists(output):
         with open(output) as file:

@@ -32,25 +32,14 @@ typedef struct
     float*  q; /* of the atoms index[all] */
 } groups;
 
-static void* get_memory(size_t bytes)
-{
-    void* memory = malloc(bytes + 1);
-    if (memory == NULL)
-    {
-        fprintf(stderr, "out of memory for %zu bytes\n", bytes);
-        exit(1);
-    }
-    return memory;
-}
-
 static groups make_groups(const water* w, int num, int atoms)
 {
     groups             g    = {.num = num, .all = num * atoms};
     unsigned long long seed = 1;
-    g.start                 = get_memory(((size_t)num + 1) * sizeof(int));
-    g.index                 = get_memory((size_t)g.all * sizeof(int));
-    g.dq                    = get_memory((size_t)g.all * sizeof(double));
-    g.q                     = get_memory((size_t)g.all * sizeof(float));
+    g.start                 = bench_memory(((size_t)num + 1) * sizeof(int));
+    g.index                 = bench_memory((size_t)g.all * sizeof(int));
+    g.dq                    = bench_memory((size_t)g.all * sizeof(double));
+    g.q                     = bench_memory((size_t)g.all * sizeof(float));
     for (int k = 0; k <= num; k++)
     {
         g.start[k] = k * atoms;
@@ -62,18 +51,6 @@ static groups make_groups(const water* w, int num, int atoms)
         g.q[j]     = (float)w->q[g.index[j]];
     }
     return g;
-}
-
-static int ascending(const void* a, const void* b)
-{
-    const double x = *(const double*)a, y = *(const double*)b;
-    return (x > y) - (x < y);
-}
-
-static double median(double* values)
-{
-    qsort(values, c_rounds, sizeof(double), ascending);
-    return values[c_rounds / 2];
 }
 
 #ifdef BENCH_ON_DEVICE
@@ -151,8 +128,8 @@ static void time_there(gmxfmm_plan* plan, const water* w, const groups* g, const
 static void time_here(
     gmxfmm_plan* plan, const water* w, const groups* g, const float* x, const float* q, double ms[c_ways][c_rounds])
 {
-    float*        force = get_memory(3 * (size_t)w->n * sizeof(float));
-    double*       slope = get_memory((size_t)g->num * sizeof(double));
+    float*        force = bench_memory(3 * (size_t)w->n * sizeof(float));
+    double*       slope = bench_memory((size_t)g->num * sizeof(double));
     gmxfmm_output out   = {.size = sizeof(out), .force = force};
     for (int round = -1; round < c_rounds; round++)
     {
@@ -182,27 +159,16 @@ int main(int argc, char** argv)
     const int      there = argc > 5 && strcmp(argv[5], "cuda") == 0;
     water          w     = water_read(argv[1], atoi(argv[2]));
     groups         g     = make_groups(&w, atoi(argv[3]), atoi(argv[4]));
-    float*         x     = get_memory(3 * (size_t)w.n * sizeof(float));
+    float*         x     = bench_floats(3 * (size_t)w.n, w.x);
     gmxfmm_plan*   plan;
     gmxfmm_info    info = {.size = sizeof(info)};
     gmxfmm_options options;
-    char           message[512];
     double         ms[c_ways][c_rounds];
     gmxfmm_default_options(&options);
     options.device     = there ? GMXFMM_CUDA : GMXFMM_CPU;
     options.array_type = GMXFMM_SINGLE;
-    bench_check(gmxfmm_create(&plan, &options, w.n, w.box, message, sizeof(message)), message);
-    for (int i = 0; i < 3 * w.n; i++)
-    {
-        x[i] = (float)w.x[i];
-    }
-    float* q = get_memory((size_t)w.n * sizeof(float));
-    for (int i = 0; i < w.n; i++)
-    {
-        q[i] = (float)w.q[i];
-    }
-    bench_check(gmxfmm_set_charges(plan, w.n, q), gmxfmm_message(plan));
-    bench_check(gmxfmm_set_exclusions(plan, w.excl_start, w.excl_list), gmxfmm_message(plan));
+    float* q           = bench_floats((size_t)w.n, w.q);
+    plan               = water_plan(&w, &options, w.box);
     bench_check(gmxfmm_set_charge_derivatives(plan, g.num, g.start, g.index, g.dq), gmxfmm_message(plan));
     bench_check(gmxfmm_assign(plan, x), gmxfmm_message(plan));
 #ifdef BENCH_ON_DEVICE
@@ -211,7 +177,8 @@ int main(int argc, char** argv)
     time_here(plan, &w, &g, x, q, ms);
 #endif
     bench_check(gmxfmm_get_info(plan, &info), gmxfmm_message(plan));
-    const double forces = median(ms[0]), gradient = median(ms[1]), charges = median(ms[2]);
+    const double forces = bench_median(ms[0], c_rounds), gradient = bench_median(ms[1], c_rounds),
+                 charges = bench_median(ms[2], c_rounds);
     printf("{\"atoms\": %d, \"groups\": %d, \"atoms_of_a_group\": %d, \"order\": %d, \"cells\": [%d, %d, %d], "
            "\"threads\": %d, \"forces_ms\": %.4f, \"with_gradient_ms\": %.4f, \"with_gradient_and_charges_ms\": %.4f, "
            "\"gradient_costs\": %.4f, \"both_cost\": %.4f}\n",

@@ -37,29 +37,13 @@ typedef struct
     double             seconds[c_most]; /* a step, by round */
 } setting;
 
-static int compare_numbers(const void* a, const void* b)
-{
-    const double x = *(const double*)a, y = *(const double*)b;
-    return x < y ? -1 : x > y;
-}
-
-static double median(const double* values, int num)
-{
-    double sorted[c_most];
-    memcpy(sorted, values, (size_t)num * sizeof(double));
-    qsort(sorted, (size_t)num, sizeof(double), compare_numbers);
-    return num % 2 ? sorted[num / 2] : 0.5 * (sorted[num / 2 - 1] + sorted[num / 2]);
-}
-
 static void prepare(setting* s, const water* w, const gmxfmm_reference* exact, const gmxfmm_options* options)
 {
     char message[512];
     s->device = options->device;
     s->m.size = sizeof(s->m);
     bench_check(gmxfmm_measure(exact, options, 0, &s->m, message, sizeof(message)), message);
-    bench_check(gmxfmm_create(&s->plan, options, w->n, w->box, message, sizeof(message)), message);
-    bench_check(gmxfmm_set_charges(s->plan, w->n, w->q), gmxfmm_message(s->plan));
-    bench_check(gmxfmm_set_exclusions(s->plan, w->excl_start, w->excl_list), gmxfmm_message(s->plan));
+    s->plan = water_plan(w, options, w->box);
     bench_check(gmxfmm_assign(s->plan, w->x), gmxfmm_message(s->plan));
 }
 
@@ -181,7 +165,7 @@ int main(int argc, char** argv)
         }
         ratio[i] = both[1].seconds[i] / both[0].seconds[i];
     }
-    const double step = median(both[1].seconds, pairs);
+    const double step = bench_median(both[1].seconds, pairs);
     gmxfmm_info  info = {.size = sizeof(info)};
     bench_check(gmxfmm_get_info(both[1].plan, &info), gmxfmm_message(both[1].plan));
     printf("{\"atoms\": %d, \"precision\": \"%s\", \"device\": \"%s\", \"compared_by\": \"%s\", \"threads\": %d, "
@@ -189,11 +173,11 @@ int main(int argc, char** argv)
            w.n, options.precision == GMXFMM_DOUBLE ? "double" : "single",
            options.device == GMXFMM_CUDA ? "cuda" : "cpu", options.reproducible ? "costs" : "times", info.num_threads,
            options.accuracy);
-    print_measurement("\"model\": ", &both[0].m, median(both[0].seconds, pairs));
+    print_measurement("\"model\": ", &both[0].m, bench_median(both[0].seconds, pairs));
     print_measurement(", \"chosen\": ", &both[1].m, step);
     printf(", \"time_chosen_over_model\": %.3f, \"pairs\": %d, \"reference_s\": %.3f, \"choice_s\": %.3f, "
            "\"cost_in_steps\": %.0f, \"tried\": [",
-           median(ratio, pairs), pairs, made - begin, end - made, (end - begin) / step);
+           bench_median(ratio, pairs), pairs, made - begin, end - made, (end - begin) / step);
     for (int i = 0; i < num; i++)
     {
         print_measurement(i > 0 ? ", " : "", &tried[i], tried[i].time);

@@ -8,7 +8,6 @@ changes of the box, and with energies every 100 steps. Runs are made in turns, O
 turn, and no turn begins that would end after the limit.
 """
 import argparse
-import datetime
 import json
 import os
 import statistics
@@ -17,7 +16,7 @@ import time
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 import mdrun_systems  # noqa: E402
-from harness import FMM, Gmx, changed, commit, run_info  # noqa: E402
+from harness import FMM, Gmx, changed, made, run_info  # noqa: E402
 from mdrun_gpu import gpu  # noqa: E402
 
 ENSEMBLES = {"npt": {}, "nvt_energies_every_10": {"pcoupl": "no", "nstcalcenergy": "10"}, "nvt_energies_every_100": {"pcoupl": "no"}}
@@ -53,9 +52,7 @@ def main():
     for method, (settings, _) in METHODS.items():
         for ensemble, coupling in ENSEMBLES.items():
             gmx.grompp(folder, changed(system.mdp, **settings, **coupling), system, "-t", frames, "-time", f"{at:g}", name=f"{method}-{ensemble}")
-    head = {"benchmark": "coupling", "system": system.name, **gpu(), "cores": os.cpu_count(), "date": datetime.date.today().isoformat(),
-            "commit": commit(),
-            "command": os.environ.get("GMXFMM_BENCHMARK_COMMAND", " ".join(sys.argv))}
+    head = {"benchmark": "coupling", "system": system.name, **gpu(), "cores": os.cpu_count(), **made()}
     found, turn = {}, 0.0
     for repeat in range(options.repeats):
         start = time.monotonic()

@@ -45,6 +45,14 @@ void device_step_enqueue(const device_step* s, unsigned stages)
     bench_check(gmxfmm_enqueue(s->plan, s->x, &out, s->stream), gmxfmm_message(s->plan));
 }
 
+void device_step_fetch(const device_step* s, size_t n, float* force)
+{
+    CUDA(cudaMemsetAsync(s->force, 0xff, 3 * n * sizeof(float), s->stream));
+    device_step_enqueue(s, 0);
+    CUDA(cudaStreamSynchronize(s->stream));
+    CUDA(cudaMemcpy(force, s->force, 3 * n * sizeof(float), cudaMemcpyDeviceToHost));
+}
+
 static int ascending(const void* a, const void* b)
 {
     const float x = *(const float*)a, y = *(const float*)b;

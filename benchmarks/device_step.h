@@ -26,6 +26,9 @@ float* bench_device_floats(size_t n, const float* host);
 /* Puts the stages (0: all) of a step on the stream. */
 void device_step_enqueue(const device_step* s, unsigned stages);
 
+/* A step, and its forces on n particles on the host. */
+void device_step_fetch(const device_step* s, size_t n, float* force);
+
 /* Median time of the stages as one graph by events, ms: of 100 launches, of less where they would take more than two
  * seconds, of five at the least. */
 double device_step_ms(const device_step* s, unsigned stages);

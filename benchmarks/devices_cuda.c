@@ -2,7 +2,6 @@
 /*
  * One step on one GPU and on several of the same process, in turns:
  *   devices_cuda SPC216.GRO ROUNDS SYSTEM [--sweep]
- *   devices_cuda SPC216.GRO trace SYSTEM PARTS FAR_SHARE
  * SYSTEM: a number N, SPC water, N copies of the box along each vector; "droplets", 1,000,008 atoms of it in an octree;
  * or pN, N million points with charges of both signs, uniform in an open cube, in an octree.
  * In each of ROUNDS rounds every number of devices, 1, 2, 4 and 8 as far as there are that many, has a line of JSON on
@@ -11,8 +10,6 @@
  * long: with the far field on the first, if the library shared it, or else in equal shares. On a machine with one GPU
  * two parts of it take the place of two. --sweep: after that lines for two devices with given shares of the first, 0 to
  * 0.5, its share of the far field all, 0.6, 0.5 and 0.4.
- * trace: steps and no output, for a program that records when kernels run; FAR_SHARE is of the first device, negative:
- * as measured.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -41,16 +38,6 @@ typedef struct
     double*        virial;
 } bench;
 
-static float* to_floats(const double* from, size_t n)
-{
-    float* to = malloc(n * sizeof(float));
-    for (size_t i = 0; i < n; i++)
-    {
-        to[i] = (float)from[i];
-    }
-    return to;
-}
-
 static void set_octree(gmxfmm_options* o, int order, int depth)
 {
     o->m2l        = GMXFMM_M2L_ROTATION;
@@ -62,8 +49,8 @@ static void set_octree(gmxfmm_options* o, int order, int depth)
 static void set_water(bench* b, water w)
 {
     b->n          = w.n;
-    b->x          = to_floats(w.x, 3 * (size_t)w.n);
-    b->q          = to_floats(w.q, (size_t)w.n);
+    b->x          = bench_floats(3 * (size_t)w.n, w.x);
+    b->q          = bench_floats((size_t)w.n, w.q);
     b->excl_start = w.excl_start;
     b->excl_list  = w.excl_list;
     memcpy(b->box, w.box, sizeof(b->box));
@@ -98,8 +85,8 @@ static bench make_bench(const char* gro_file, const char* system)
     {
         set_water(&b, water_read(gro_file, atoi(system)));
     }
-    b.reference = malloc(3 * (size_t)b.n * sizeof(float));
-    b.force     = malloc(3 * (size_t)b.n * sizeof(float));
+    b.reference = bench_floats(3 * (size_t)b.n, NULL);
+    b.force     = bench_floats(3 * (size_t)b.n, NULL);
     CUDA(cudaGetDeviceCount(&b.count));
     CUDA(cudaStreamCreateWithFlags(&b.step.stream, cudaStreamNonBlocking));
     b.step.x     = bench_device_floats(3 * (size_t)b.n, b.x);
@@ -184,10 +171,7 @@ static double report(bench* b, int round, int parts, double share, double far_sh
     const size_t bytes = 3 * (size_t)b->n * sizeof(float);
     device_step  s     = b->step;
     s.plan             = make_plan(b, parts, share, far_share);
-    CUDA(cudaMemsetAsync(s.force, 0xff, bytes, s.stream));
-    device_step_enqueue(&s, 0);
-    CUDA(cudaStreamSynchronize(s.stream));
-    CUDA(cudaMemcpy(parts == 1 ? b->reference : b->force, s.force, bytes, cudaMemcpyDeviceToHost));
+    device_step_fetch(&s, (size_t)b->n, parts == 1 ? b->reference : b->force);
     const int    same  = parts == 1 || memcmp(b->force, b->reference, bytes) == 0;
     const double total = device_step_ms(&s, 0), many = device_step_ms_in_flight(&s);
     const double far = device_step_ms(&s, GMXFMM_STAGE_FAR), near = device_step_ms(&s, GMXFMM_STAGE_NEAR);
@@ -243,26 +227,13 @@ static void compare(bench* b, int rounds, int sweep)
 
 int main(int argc, char** argv)
 {
-    const int trace = argc > 2 && strcmp(argv[2], "trace") == 0;
-    if (argc < (trace ? 6 : 4))
+    if (argc < 4)
     {
-        fprintf(stderr,
-                "usage: %s SPC216.GRO ROUNDS SYSTEM [--sweep]\n       %s SPC216.GRO trace SYSTEM PARTS FAR_SHARE\n",
-                argv[0], argv[0]);
+        fprintf(stderr, "usage: %s SPC216.GRO ROUNDS SYSTEM [--sweep]\n", argv[0]);
         return 2;
     }
     bench b = make_bench(argv[1], argv[3]);
-    if (trace)
-    {
-        device_step s = b.step;
-        s.plan        = make_plan(&b, atoi(argv[4]), -1, atof(argv[5]));
-        device_step_ms(&s, 0);
-        gmxfmm_destroy(s.plan);
-    }
-    else
-    {
-        compare(&b, atoi(argv[2]), argc > 4 && strcmp(argv[4], "--sweep") == 0);
-    }
+    compare(&b, atoi(argv[2]), argc > 4 && strcmp(argv[4], "--sweep") == 0);
     free_bench(&b);
     return 0;
 }

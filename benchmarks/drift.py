@@ -11,13 +11,12 @@ record is added to OUT.
 Needs GMXFMM_GMX_D, a patched gmx_d, or else GMXFMM_GMX, a gmx in mixed precision.
 """
 import argparse
-import datetime
 import json
 import os
 import sys
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "tests", "mdrun"))
-from harness import FMM, changed, commit, device, drift, fmm_parameters, heating, need, program, read_log, water, work_folder  # noqa: E402
+from harness import FMM, changed, device, drift, fmm_parameters, heating, made, need, program, read_log, stored, water, work_folder  # noqa: E402
 from mdrun_slab import SLAB, WALLS, between_walls  # noqa: E402
 
 # What is removed of the centre's motion, which walls change, would be missing in the energy. One cutoff for both, and one buffer.
@@ -49,11 +48,8 @@ def main():
     gmx.mdrun(folder, "-pin", "off", "-maxh", str(args.hours), threads="1")
     rows = [row for row in gmx.energies(folder, ["Total Energy"]) if row["Time"] >= 0.5]
     (slope, noise), (rate, chance) = drift(rows, atoms), heating(rows, atoms)
-    records = []
-    if os.path.exists(output):
-        with open(output) as file:
-            records = json.load(file)
-    records.append({"cpu": device()["cpu"], "date": datetime.date.today().isoformat(), "commit": commit(), "command": " ".join(sys.argv),
+    records = stored(output, [])
+    records.append({"cpu": device()["cpu"], **made(),
                     "atoms": atoms, "seed": int(args.seed), "nstlist": int(nstlist), **({"slab": args.slab} if args.slab else {}), "ps": rows[-1]["Time"], "settings": extra,
                     "precision": "double" if gmx_d else "mixed", "fmm": fmm_parameters(read_log(folder)), "drift_kj_mol_ps_atom": slope,
                     "standard_error": noise, "walk_kj_mol_ps_atom": rate, "walk_standard_error": chance})

@@ -14,7 +14,7 @@ import sys
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 import mdrun_systems  # noqa: E402
-from harness import FMM, Gmx, changed, commit, complaint, device, drift, fmm_parameters, heating, read_log, work_folder  # noqa: E402
+from harness import FMM, Gmx, changed, commit, complaint, device, drift, fmm_parameters, heating, read_log, stored, work_folder  # noqa: E402
 from mdrun_gpu import gpu  # noqa: E402
 
 # name: settings, steps between assignments at the most (each is a pair search here)
@@ -53,10 +53,7 @@ def main():
                    "-pin", "off", "-noconfout"]
         with open(os.path.join(folder, run + ".err"), "w") as out:
             begun[name] = run, subprocess.Popen([gmx.path, *command], cwd=folder, stdout=out, stderr=out), " ".join(["gmx", *command])
-    records = []
-    if os.path.exists(args.output):
-        with open(args.output) as file:
-            records = json.load(file)
+    records = stored(args.output, [])
     failed = False
     for name, (run, process, command) in begun.items():
         if process.wait() != 0:

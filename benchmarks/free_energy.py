@@ -11,7 +11,6 @@ The record takes the place of the system's in OUT. Needs GMXFMM_GMX. With GMXFMM
 GMXFMM_TIMELINE_LIBRARY: timeline.c, compiled, by which the record tells how long in a step kernels of the FMM run on the device, with
 perturbed charges and without.
 """
-import datetime
 import json
 import os
 import statistics
@@ -19,7 +18,7 @@ import sys
 
 import mdrun_systems  # also finds the harness
 from kernel_times import records as kernel_records
-from harness import CORES, FMM, NTOMP, changed, commit, device, gpus, need, run_info, version, water, work_folder
+from harness import CORES, FMM, NTOMP, changed, device, gpus, made, need, run_info, version, water, work_folder
 
 PERTURBED = 17  # molecules of water
 KINDS = ("charges", "soft", "lj")
@@ -124,8 +123,7 @@ def main():
             share = sum(part for name, part in info["cycles"].items() if name.startswith("FMM"))
             found[kind].append({"ms": info["ms_per_step"], "fmm_ms": share * info["ms_per_step"]})
     middle = {kind: {key: statistics.median(run[key] for run in runs) for key in runs[0]} for kind, runs in found.items()}
-    record = {"system": system.name, "perturbed_atoms": 3 * PERTURBED, "date": datetime.date.today().isoformat(), "commit": commit(),
-              "command": os.environ.get("GMXFMM_BENCHMARK_COMMAND", " ".join(sys.argv)), "runs": found, "medians": middle,
+    record = {"system": system.name, "perturbed_atoms": 3 * PERTURBED, **made(), "runs": found, "medians": middle,
               "gromacs": version(gmx), "rounds": rounds, "steps": int(steps),
               "step_fmm_over_pme": statistics.median(a["ms"] / b["ms"] for a, b in zip(found["FMM"], found["PME"]))}
     if "charges" in asked:

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Runs the benchmarks of the library alone and stores what they print under benchmarks/results/<device>.
 
-  library.py [operators] [points] [accuracy] [choice] [treecode] [ranks] [open] [levels] [--build FOLDER] [--native FOLDER] [--threads N] [--points N] [--largest N] [--note TEXT]
+  library.py [operators] [points] [accuracy] [choice] [treecode] [ranks] [open] [--build FOLDER] [--threads N] [--points N] [--largest N] [--note TEXT]
 
 operators  time of each operator of the octree over orders and depths, one thread     -> operators.json, operators.txt
 points     points per second, uniform in a cube, open, at 1e-3, 1e-6 and 1e-9 by the fastest setting that reaches them;
@@ -15,8 +15,6 @@ open       whole calls of the FMM, and of the treecode, on charges distributed u
 accuracy   error in water over method, order, cells and ws                             -> accuracy.txt
 choice     settings chosen by measurement in water against those of the model alone: errors, times in one run, in turns,
            what the choice costs; on one thread and on all                            -> choice.json
-levels     the step for x86-64-v2, v3 and v4 in the portable build FOLDER against the build of --native, with
-           -DGMXFMM_ARCH=native, in one run                                           -> levels.json
 FOLDER: a build with -DGMXFMM_BENCHMARKS=ON (default: build/library).
 """
 import argparse
@@ -319,17 +317,9 @@ def uneven(options):
         print(f"{points} {distribution} {setting}: {row[time]} s, {row['time_over_cube']} of the FMM's in a cube, error {row['field_error']}", flush=True)
 
 
-# ----------------------------------------------------------------------------------------------------------------- levels
-
-def levels(options):
-    native = os.path.join(options.native, "src", "fmm", "libgmxfmm.so")
-    rows = run(options.build, "levels", native, options.rounds, options.charges)
-    store(options, "levels.json", header(options, "levels", 1), rows=rows)
-
-
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("what", nargs="*", choices=[[], "operators", "points", "accuracy", "choice", "treecode", "ranks", "open", "levels"])
+    parser.add_argument("what", nargs="*", choices=[[], "operators", "points", "accuracy", "choice", "treecode", "ranks", "open"])
     parser.add_argument("--build", default=os.path.join(os.environ.get("GMXFMM_BUILD_DIR") or os.path.join(ROOT, "build"), "library"))
     parser.add_argument("--threads", type=int, default=os.cpu_count())
     parser.add_argument("--points", type=int, default=1000000)
@@ -338,9 +328,7 @@ def main():
     parser.add_argument("--largest", type=int, default=10000000)
     parser.add_argument("--limit", type=float, default=10, help="seconds that one case of operators may take")
     parser.add_argument("--pairs", type=int, default=21, help="rounds in which steps of both choices are timed")
-    parser.add_argument("--native", help="build with -DGMXFMM_ARCH=native (levels)")
-    parser.add_argument("--rounds", type=int, default=15, help="steps of each copy, three times (levels)")
-    parser.add_argument("--charges", type=int, default=100000, help="(levels)")
+    parser.add_argument("--rounds", type=int, default=15, help="calls of each case, in turns (open)")
     parser.add_argument("--device", choices=("cpu", "cuda"), default="cpu", help="(open, ranks)")
     parser.add_argument("--ranks", type=int, nargs="+", help="numbers of them, the first of which is 1 (ranks)")
     parser.add_argument("--seconds", type=float, default=3600, help="no case begins that would end later (ranks)")
@@ -348,7 +336,7 @@ def main():
     options = parser.parse_args()
     os.environ["OMP_NUM_THREADS"] = str(options.threads)
     for name in options.what or ("operators", "points", "accuracy", "choice"):
-        {"operators": operators, "points": points, "accuracy": accuracy, "choice": choice, "treecode": treecode, "ranks": treecode_ranks, "open": uneven, "levels": levels}[name](options)
+        {"operators": operators, "points": points, "accuracy": accuracy, "choice": choice, "treecode": treecode, "ranks": treecode_ranks, "open": uneven}[name](options)
 
 
 if __name__ == "__main__":

@@ -5,14 +5,13 @@ Usage: lj_split.py OUT SYSTEM STEPS [ROUNDS]; SYSTEM: waterN (CHARMM's TIP3P, 64
 CHARMM-GUI writes it). Runs of PME, full and split take turns; the second half of each is timed. The record, with what grompp
 and mdrun said of errors and lists, takes the place of the system's in OUT. Needs GMXFMM_GMX.
 """
-import datetime
 import json
 import os
 import re
 import sys
 
 import mdrun_systems  # also finds the harness
-from harness import FMM, changed, commit, device, need, read_log, work_folder
+from harness import FMM, changed, device, made, need, read_log, work_folder
 
 KINDS = {"PME": {"coulombtype": "PME"}, "FMM, full": FMM, "FMM, split": {**FMM, "fmm-lj": "split"}}
 
@@ -40,7 +39,7 @@ def main():
             gmx.mdrun(folder, "-resethway", "-notunepme", name=kind.replace(", ", "-"))
             speeds[kind].append(float(re.search(r"Performance:\s+(\S+)", read_log(folder, kind.replace(", ", "-"))).group(1)))
     split = read_log(folder, "FMM-split")
-    record = {"system": system.name, "date": datetime.date.today().isoformat(), "commit": commit(), "command": " ".join(sys.argv),
+    record = {"system": system.name, **made(),
               "ns_per_day": speeds, "lists": {kind: lists(read_log(folder, kind.replace(", ", "-"))) for kind in KINDS},
               "split": " ".join(re.search(r"Lennard-Jones interactions are in two.*?kJ/mol", split, re.S).group(0).split()),
               "time_over_pme": {kind: sorted(p / s for p, s in zip(speeds["PME"], speeds[kind]))[rounds // 2] for kind in KINDS}}

@@ -8,7 +8,6 @@ The record of a part takes the place of the one in OUT. Runs are made on a GPU, 
 GMXFMM_GMX; GMXFMM_FRAMES (200) and GMXFMM_STEPS (1,000,000: 2 ns) make it shorter, GMXFMM_NB = cpu does without a GPU.
 """
 import concurrent.futures
-import datetime
 import json
 import math
 import os
@@ -16,7 +15,7 @@ import re
 import sys
 
 import mdrun_systems  # also finds the harness
-from harness import CORES, FMM, Failure, block_error, changed, commit, device, gpus, mean, need, read_log, single_points, work_folder
+from harness import CORES, FMM, Failure, block_error, changed, device, gpus, made, mean, need, read_log, single_points, work_folder
 
 SPLIT = {**FMM, "fmm-lj": "split"}
 NB = os.environ.get("GMXFMM_NB", "gpu")
@@ -107,7 +106,7 @@ def main():
             record = {**frames(gmx, folder, system, 2), "system": system.name}
         else:
             sys.exit(f"lj_split_observables.py: unknown part {part!r}")
-        records[part] = {**record, "date": datetime.date.today().isoformat(), "commit": commit(), "command": " ".join(sys.argv)}
+        records[part] = {**record, **made()}
         print(json.dumps(records[part], indent=1), flush=True)
         with open(output, "w") as file:
             json.dump({"benchmark": "lj-split-observables", "device": {**device(), "gpu": gpus()[0] if NB == "gpu" else None}, "records": records}, file, indent=1)

@@ -1,6 +1,5 @@
 """The work of mdrun.sh, which documents the options."""
 import argparse
-import datetime
 import json
 import os
 import re
@@ -9,7 +8,7 @@ import sys
 
 ROOT = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..")
 sys.path.insert(0, os.path.join(ROOT, "tests", "mdrun"))
-from harness import (FMM, Failure, Gmx, changed, commit, device, read_log, run_info, water)  # noqa: E402
+from harness import (FMM, Failure, Gmx, changed, device, made, read_log, run_info, water)  # noqa: E402
 
 # PME as GROMACS has it by default; a cut-off of 1 nm gives it a force error of 4.0e-4 in water.
 PME = {"coulombtype": "PME", "rcoulomb": "1.0", "fourierspacing": "0.12", "pme-order": "4", "ewald-rtol": "1e-5"}
@@ -66,7 +65,7 @@ def main():
     parameters = re.search(r"^FMM: .*\n.*", read_log(folder, "fmm"), re.M)
     result = {
         "benchmark": "mdrun-water-cpu", "system": f"SPC water, {648 * options.copies ** 3} atoms", "device": machine,
-        "date": datetime.date.today().isoformat(), "commit": commit(), "command": os.environ.get("GMXFMM_BENCHMARK_COMMAND", " ".join(sys.argv)),
+        **made(),
         "gromacs": re.search(r"GROMACS version: +(\S+)", read_log(folder, "fmm")).group(1), "steps_timed": options.steps // 2,
         "fmm_parameters": " ".join(parameters.group(0).split()) if parameters else "",
         "pme_parameters": PME, "ms_per_step": median, "fmm_time_over_pme_time": median["fmm"] / median["pme"], "ratios": ratios, "runs": runs,

@@ -15,7 +15,6 @@ OUTPUT, a list of records, is written after each of these measurements. What it 
 that a run that was stopped goes on; other records are kept. Beside it, the ends of the md.log files in mdrun-logs.tar.gz.
 """
 import argparse
-import datetime
 import json
 import math
 import os
@@ -28,8 +27,8 @@ import time
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 import mdrun_systems  # noqa: E402
-from harness import (CORES, FMM, NO_COULOMB, TIGHT_MIXED, Failure, Gmx, changed, chosen_settings, commit, device, fmm_on,  # noqa: E402
-                     fmm_parameters, force_error, read_log, run_info, single_points, version)
+from harness import (CORES, FMM, NO_COULOMB, TIGHT_MIXED, Failure, Gmx, changed, chosen_settings, device, fmm_on,  # noqa: E402
+                     fmm_parameters, force_error, made, read_log, run_info, single_points, version)
 
 # Factors on rcoulomb and fourierspacing: what mdrun's own tuning of PME tries.
 LADDER = (1.0, 1.1, 1.2, 1.35)
@@ -139,9 +138,7 @@ class Bench:
         os.makedirs(os.path.dirname(self.output), exist_ok=True)
         self.end = time.monotonic() + options.limit
         machine = gpu() if not options.cpu else {"device": device()["cpu"], "driver": "none"}
-        self.common = {**machine, "gromacs": version(self.gmx), "cpu": device()["cpu"], "cores": CORES, "date": datetime.date.today().isoformat(),
-                       "commit": commit(),
-                       "command": os.environ.get("GMXFMM_BENCHMARK_COMMAND", " ".join(sys.argv))}
+        self.common = {**machine, "gromacs": version(self.gmx), "cpu": device()["cpu"], "cores": CORES, **made()}
         self.records = []
         for path in (options.earlier, self.output):
             if path and os.path.exists(path):

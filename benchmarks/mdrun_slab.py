@@ -11,7 +11,6 @@ wall-ewald-zfac = 7. The record takes the place of the system's and the part's i
 that would end later. Needs GMXFMM_GMX. With GMXFMM_NB = gpu pairs, FMM or PME and the update (GMXFMM_UPDATE = cpu: not that) are on
 a GPU, with lists of 100 steps.
 """
-import datetime
 import json
 import math
 import os
@@ -20,7 +19,7 @@ import sys
 import time
 
 import mdrun_systems  # also finds the harness  # noqa: F401
-from harness import (CORES, FMM, NO_COULOMB, NTOMP, TIGHT_MIXED, System, changed, commit, device, fmm_parameters, gpus, need, read_log, read_trr, rms_difference,
+from harness import (CORES, FMM, NO_COULOMB, NTOMP, TIGHT_MIXED, System, changed, device, fmm_parameters, gpus, made, need, read_log, read_trr, rms_difference,
                      run_info, version, water, work_folder)
 
 ON_GPU = os.environ.get("GMXFMM_NB") == "gpu"
@@ -124,7 +123,7 @@ def main():
             cycles[kind] = {name: round(share, 3) for name, share in info["cycles"].items()}
             chosen[kind] = fmm_parameters(read_log(folder, files[kind]))
         middle = {kind: statistics.median(runs) for kind, runs in found.items()}
-        record = {"system": system.name, "part": part, "date": datetime.date.today().isoformat(), "commit": commit(), "command": os.environ.get("GMXFMM_BENCHMARK_COMMAND", " ".join(sys.argv)), "gromacs": version(gmx),
+        record = {"system": system.name, "part": part, **made(), "gromacs": version(gmx),
                   "update": UPDATE, "threads_pinned": ON_GPU, "rounds": number, "steps": int(steps), "fmm": {kind: text for kind, text in chosen.items() if text}, "ms_a_step": found, "cycles_of_the_last": cycles,
                   "medians": middle, "force_errors_between_walls": errors, **speeds(middle, errors)}
         store(output, record)

@@ -195,12 +195,6 @@ static void run(const settings* s)
     }
 }
 
-static void usage(const char* what)
-{
-    fprintf(stderr, "%s: see the head of operators.c for the options\n", what);
-    exit(2);
-}
-
 static void read_methods(const char* text, settings* s)
 {
     char        name[16];
@@ -216,56 +210,26 @@ static void read_methods(const char* text, settings* s)
 
 int main(int argc, char** argv)
 {
-    settings s   = {.separation = 1, .per_leaf = 16, .threads = 1, .limit = 20, .precision = GMXFMM_SINGLE};
-    s.num_orders = bench_list("0..20", s.orders, 64);
-    s.num_depths = bench_list("4", s.depths, 16);
-    read_methods("rotation,symmetric,naive", &s);
-    for (int i = 1; i < argc; i++)
+    settings           s      = {.separation = 1, .per_leaf = 16, .threads = 1, .limit = 20};
+    const char *       orders = "0..20", *depths = "4", *methods = "rotation,symmetric,naive", *precision = "single";
+    const bench_option options[] = {{"--shortened", .flag = &s.shortened},
+                                    {"--orders", .text = &orders},
+                                    {"--depths", .text = &depths},
+                                    {"--methods", .text = &methods},
+                                    {"--precision", .text = &precision},
+                                    {"--limit", .number = &s.limit},
+                                    {"--separation", .integer = &s.separation},
+                                    {"--per-leaf", .integer = &s.per_leaf},
+                                    {"--threads", .integer = &s.threads}};
+    if (bench_read(argc, argv, sizeof(options) / sizeof(*options), options, "see the head of operators.c") < argc)
     {
-        const char* option = argv[i];
-        if (strcmp(option, "--shortened") == 0)
-        {
-            s.shortened = 1;
-            continue;
-        }
-        if (i + 1 >= argc)
-        {
-            usage(option);
-        }
-        const char* value = argv[++i];
-        if (strcmp(option, "--orders") == 0)
-        {
-            s.num_orders = bench_list(value, s.orders, 64);
-        }
-        else if (strcmp(option, "--depths") == 0)
-        {
-            s.num_depths = bench_list(value, s.depths, 16);
-        }
-        else if (strcmp(option, "--methods") == 0)
-        {
-            read_methods(value, &s);
-        }
-        else if (strcmp(option, "--precision") == 0)
-        {
-            s.precision = strcmp(value, "double") == 0 ? GMXFMM_DOUBLE : GMXFMM_SINGLE;
-        }
-        else if (strcmp(option, "--limit") == 0)
-        {
-            s.limit = atof(value);
-        }
-        else
-        {
-            int* number = strcmp(option, "--separation") == 0 ? &s.separation
-                          : strcmp(option, "--per-leaf") == 0 ? &s.per_leaf
-                          : strcmp(option, "--threads") == 0  ? &s.threads
-                                                              : NULL;
-            if (number == NULL)
-            {
-                usage(option);
-            }
-            *number = bench_or_auto(value);
-        }
+        fprintf(stderr, "operators: takes options alone\n");
+        return 2;
     }
+    s.num_orders = bench_list(orders, s.orders, 64);
+    s.num_depths = bench_list(depths, s.depths, 16);
+    s.precision  = strcmp(precision, "double") == 0 ? GMXFMM_DOUBLE : GMXFMM_SINGLE;
+    read_methods(methods, &s);
     run(&s);
     return 0;
 }

@@ -8,7 +8,6 @@
  * shape, from 100 of them in a row, of the slab, the box, and a box of the slab's padded size. The force error of the
  * slab is that against order 16 in double precision on the same device.
  */
-#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -29,18 +28,8 @@ typedef struct
 
 static gmxfmm_plan* make_plan(const water* w, const gmxfmm_options* options, const double* box, const float* x)
 {
-    gmxfmm_plan* plan;
-    char         message[512];
-    float*       q = malloc((size_t)w->n * sizeof(float));
-    bench_check(gmxfmm_create(&plan, options, w->n, box, message, sizeof(message)), message);
-    for (int i = 0; i < w->n; i++)
-    {
-        q[i] = (float)w->q[i];
-    }
-    bench_check(gmxfmm_set_charges(plan, w->n, q), gmxfmm_message(plan));
-    bench_check(gmxfmm_set_exclusions(plan, w->excl_start, w->excl_list), gmxfmm_message(plan));
+    gmxfmm_plan* plan = water_plan(w, options, box);
     bench_check(gmxfmm_assign(plan, x), gmxfmm_message(plan));
-    free(q);
     return plan;
 }
 
@@ -89,26 +78,6 @@ static void measure(device_step* s, gmxfmm_plan* plan, const double* box, times*
     take_less(&t->near, device_step_ms(s, GMXFMM_STAGE_NEAR));
     take_less(&t->total, device_step_ms(s, 0));
     take_less(&t->spectra, spectra_ms(s, box, t->far));
-}
-
-static void fetch_forces(device_step* s, gmxfmm_plan* plan, int n, float* force)
-{
-    s->plan = plan;
-    device_step_enqueue(s, 0);
-    CUDA(cudaStreamSynchronize(s->stream));
-    CUDA(cudaMemcpy(force, s->force, 3 * (size_t)n * sizeof(float), cudaMemcpyDeviceToHost));
-}
-
-static double relative_error(const float* force, const float* reference, int n)
-{
-    double difference = 0, norm = 0;
-    for (int i = 0; i < 3 * n; i++)
-    {
-        const double d = (double)force[i] - (double)reference[i];
-        difference += d * d;
-        norm += (double)reference[i] * (double)reference[i];
-    }
-    return sqrt(difference / norm);
 }
 
 /* Cells that a ring of so many layers has: lengths of transforms have no prime factor above 7. */
@@ -169,7 +138,8 @@ static void compare(
             measure(s, plan[i], box[i], &t[i]);
         }
     }
-    fetch_forces(s, plan[0], w->n, force);
+    s->plan = plan[0];
+    device_step_fetch(s, (size_t)w->n, force);
     printf(
         "{\"atoms\": %d, \"order\": %d, \"cells\": [%d, %d, %d], \"ring\": %d, \"separation\": %d, \"m2l\": \"%s\", ",
         w->n, info.order, info.grid[0], info.grid[1], info.grid[2], ring, info.separation, gmxfmm_m2l_name(info.m2l));
@@ -179,7 +149,7 @@ static void compare(
     printf("\"far_over_box\": %.3f, \"total_over_box\": %.3f, \"spectra_over_padded_box\": %.3f, "
            "\"relative_force_error\": %.3e}\n",
            t[0].far / t[1].far, t[0].total / t[1].total, t[0].spectra / t[2].spectra,
-           relative_error(force, reference, w->n));
+           bench_error(3 * (size_t)w->n, force, reference));
     fflush(stdout);
     for (int i = 0; i < 3; i++)
     {
@@ -202,12 +172,7 @@ int main(int argc, char** argv)
     options.array_type  = GMXFMM_SINGLE;
     options.periodic[0] = options.periodic[1] = 1;
     device_step s                             = {0};
-    float *     x = malloc(3 * n * sizeof(float)), *force = malloc(3 * n * sizeof(float)),
-          *reference = malloc(3 * n * sizeof(float));
-    for (size_t i = 0; i < 3 * n; i++)
-    {
-        x[i] = (float)w.x[i];
-    }
+    float *x = bench_floats(3 * n, w.x), *force = bench_floats(3 * n, NULL), *reference = bench_floats(3 * n, NULL);
     CUDA(cudaStreamCreateWithFlags(&s.stream, cudaStreamNonBlocking));
     s.x                  = bench_device_floats(3 * n, x);
     s.force              = bench_device_floats(3 * n, NULL);
@@ -216,9 +181,9 @@ int main(int argc, char** argv)
     exact.order          = 16;
     exact.separation     = 1;
     exact.grid[0] = exact.grid[1] = exact.grid[2] = (int)(w.box[0] / 0.93);
-    gmxfmm_plan* plan                             = make_plan(&w, &exact, w.box, s.x);
-    fetch_forces(&s, plan, w.n, reference);
-    gmxfmm_destroy(plan);
+    s.plan                                        = make_plan(&w, &exact, w.box, s.x);
+    device_step_fetch(&s, n, reference);
+    gmxfmm_destroy(s.plan);
     for (int i = 3; i + 3 < argc; i += 4)
     {
         const int      cells = bench_or_auto(argv[i + 1]);

@@ -9,17 +9,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "gmxfmm.h"
+#include "bench.h"
 #include "water.h"
-
-static void check(gmxfmm_status status, const char* message)
-{
-    if (status != GMXFMM_OK)
-    {
-        fprintf(stderr, "%s: %s\n", gmxfmm_status_text(status), message);
-        exit(1);
-    }
-}
 
 int main(int argc, char** argv)
 {
@@ -41,23 +32,19 @@ int main(int argc, char** argv)
         options.grid[0] = options.grid[1] = options.grid[2] = atoi(argv[5]);
         options.separation                                  = atoi(argv[6]);
     }
-    gmxfmm_plan*  plan;
-    gmxfmm_info   info = {.size = sizeof(info)};
-    char          message[256];
-    double*       force = malloc((size_t)w.n * 3 * sizeof(double));
+    gmxfmm_plan*  plan  = water_plan(&w, &options, w.box);
+    gmxfmm_info   info  = {.size = sizeof(info)};
+    double*       force = bench_numbers(3 * (size_t)w.n);
     gmxfmm_output out   = {.size = sizeof(out), .force = force};
-    check(gmxfmm_create(&plan, &options, w.n, w.box, message, sizeof(message)), message);
-    check(gmxfmm_set_charges(plan, w.n, w.q), gmxfmm_message(plan));
-    check(gmxfmm_set_exclusions(plan, w.excl_start, w.excl_list), gmxfmm_message(plan));
-    check(gmxfmm_assign(plan, w.x), gmxfmm_message(plan));
-    check(gmxfmm_execute(plan, w.x, &out), gmxfmm_message(plan)); /* spectra, first touch */
+    bench_check(gmxfmm_assign(plan, w.x), gmxfmm_message(plan));
+    bench_check(gmxfmm_execute(plan, w.x, &out), gmxfmm_message(plan)); /* spectra, first touch */
     gmxfmm_get_info(plan, &info);
     const double spectra = info.time_spectra, assign = info.time_assign;
     gmxfmm_reset_times(plan);
     const int repeats = w.n > 500000 ? 10 : w.n > 50000 ? 40 : 100;
     for (int i = 0; i < repeats; i++)
     {
-        check(gmxfmm_execute(plan, w.x, &out), gmxfmm_message(plan));
+        bench_check(gmxfmm_execute(plan, w.x, &out), gmxfmm_message(plan));
     }
     gmxfmm_get_info(plan, &info);
     const double ms = 1e3 / repeats;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Records when each kernel, copy and fill of a CUDA program ran, for timeline.py and devices_trace.py. A program loads
+/* Records when each kernel, copy and fill of a CUDA program ran, for timeline.py and free_energy.py. A program loads
  * it by itself: CUDA_INJECTION64_PATH=libgmxfmm_timeline.so GMXFMM_TIMELINE=records.txt gmx mdrun ... Each line: start
  * and end in ns, device, stream, name. */
 #include <cupti.h>

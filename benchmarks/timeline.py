@@ -17,7 +17,7 @@ import tempfile
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 import mdrun_systems  # noqa: E402
-from harness import FMM, Gmx, changed, version  # noqa: E402
+from harness import FMM, Gmx, changed, stored, version  # noqa: E402
 from kernel_times import records  # noqa: E402
 from mdrun_gpu import CASES, SPLIT, gpu  # noqa: E402
 
@@ -98,10 +98,7 @@ def main():
         with tempfile.TemporaryDirectory() as folder:
             for method, result in measured(gmx, library, folder, name):
                 show(f"{name}, {method}", result)
-                entries = {}
-                if os.path.exists(output):
-                    with open(output) as existing:
-                        entries = json.load(existing)
+                entries = stored(output, {})
                 entries.setdefault(name, {})[method] = {**common, **result}
                 with open(output, "w") as file:
                     json.dump(entries, file, indent=1)

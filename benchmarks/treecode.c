@@ -207,69 +207,25 @@ static void measure(const problem* p, const char* setting)
 
 int main(int argc, char** argv)
 {
-    problem            p     = {.n            = 1000000,
-                                .samples      = 1000,
-                                .distribution = "cube",
-                                .kappa        = -1,
-                                .precision    = GMXFMM_DOUBLE,
-                                .threads      = GMXFMM_AUTO,
-                                .calls        = 2};
-    unsigned long long state = 1;
-    int                i     = 1;
-    for (; i < argc && strncmp(argv[i], "--", 2) == 0; i++)
-    {
-        const char* value = i + 1 < argc ? argv[i + 1] : "";
-        if (strcmp(argv[i], "--single") == 0)
-        {
-            p.precision = GMXFMM_SINGLE;
-            continue;
-        }
-        if (strcmp(argv[i], "--field") == 0)
-        {
-            p.field = 1;
-            continue;
-        }
-        if (strcmp(argv[i], "--dual") == 0)
-        {
-            p.dual = 1;
-            continue;
-        }
-        if (strcmp(argv[i], "--points") == 0)
-        {
-            p.n = (size_t)atof(value);
-        }
-        else if (strcmp(argv[i], "--samples") == 0)
-        {
-            p.samples = (size_t)atof(value);
-        }
-        else if (strcmp(argv[i], "--distribution") == 0)
-        {
-            p.distribution = value;
-        }
-        else if (strcmp(argv[i], "--kappa") == 0)
-        {
-            p.kappa = atof(value);
-        }
-        else if (strcmp(argv[i], "--threads") == 0)
-        {
-            p.threads = bench_or_auto(value);
-        }
-        else if (strcmp(argv[i], "--calls") == 0)
-        {
-            p.calls = atoi(value);
-        }
-        else if (strcmp(argv[i], "--device") == 0)
-        {
-            p.device = strcmp(value, "cuda") == 0 ? GMXFMM_CUDA : GMXFMM_CPU;
-        }
-        else
-        {
-            fail("usage: treecode [--points N] [--distribution cube|plummer|sphere|outlier|cluster] [--kappa K] "
-                 "[--single] [--dual] "
-                 "[--device cuda] [--field] [--threads N] [--samples N] [--calls N] SETTING...");
-        }
-        i++;
-    }
+    problem            p      = {.distribution = "cube", .kappa = -1, .threads = GMXFMM_AUTO, .calls = 2};
+    double             points = 1000000, samples = 1000;
+    const char*        device = "cpu";
+    int                single = 0;
+    unsigned long long state  = 1;
+    const char*        usage =
+        "treecode [--points N] [--distribution cube|plummer|sphere|outlier|cluster] [--kappa K] [--single] [--dual] "
+        "[--device cuda] [--field] [--threads N] [--samples N] [--calls N] SETTING...";
+    const bench_option options[] = {{"--single", .flag = &single},     {"--field", .flag = &p.field},
+                                    {"--dual", .flag = &p.dual},       {"--points", .number = &points},
+                                    {"--samples", .number = &samples}, {"--distribution", .text = &p.distribution},
+                                    {"--kappa", .number = &p.kappa},   {"--threads", .integer = &p.threads},
+                                    {"--calls", .integer = &p.calls},  {"--device", .text = &device}};
+    int                i         = bench_read(argc, argv, sizeof(options) / sizeof(*options), options, usage);
+    p.n                          = (size_t)points;
+    p.samples                    = (size_t)samples;
+    p.threads                    = p.threads == 0 ? GMXFMM_AUTO : p.threads;
+    p.device                     = strcmp(device, "cuda") == 0 ? GMXFMM_CUDA : GMXFMM_CPU;
+    p.precision                  = single ? GMXFMM_SINGLE : GMXFMM_DOUBLE;
     if (i >= argc || p.n == 0 || p.calls < 1)
     {
         fail("no points or no settings");

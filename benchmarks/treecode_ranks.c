@@ -4,14 +4,12 @@
  * rank with a device of its own if there are enough:
  *   treecode_ranks [--ranks N,N,...] [--points N | --per-rank N] [--device cuda|cpu] [--threads N] [--kappa K]
  * [--single]
- * [--dual] [--field] [--assign] [--count] [--samples N] [--calls N] [--seconds S] THETA,DEGREE,LEAF...
+ * [--dual] [--field] [--samples N] [--calls N] [--seconds S] THETA,DEGREE,LEAF...
  * --points: of all ranks; --per-rank: of each, for weak scaling. --threads: of each rank; without it the processors are
  * shared out. Point k is the same however many ranks there are; each rank makes its own. A call is charges, assignment
  * and sums with arrays of the host; of two, or of --calls, the one is told whose slowest rank took least. Errors are
  * relative to direct sums in double precision at some of the points, which all ranks share. --seconds: no case begins
- * that would end later, by the time of the one before. --assign: no sums, and no error then. --count: how often ranks
- * call the communicator in a call, and what they send; on devices numbers then travel by way of the host. One line of
- * JSON a case, as soon as it is done.
+ * that would end later, by the time of the one before. One line of JSON a case, as soon as it is done.
  */
 #include <math.h>
 #include <omp.h>
@@ -35,17 +33,9 @@ typedef struct
     int64_t         n; /* of all ranks */
     int             samples, calls, num_ranks, num_devices, threads;
     gmxfmm_options  options;
-    int             field, assign, count;
+    int             field;
     gmxfmm_threads* ranks;
 } problem;
-
-/* What a rank asks of the communicator. */
-typedef struct
-{
-    gmxfmm_comm comm;
-    double      gathers, gathered;        /* bytes of the own part */
-    double      exchanges, parcels, sent; /* bytes */
-} counted;
 
 /* What a rank tells of its fastest call. */
 typedef struct
@@ -54,7 +44,6 @@ typedef struct
     gmxfmm_info       info;
     gmxfmm_ranks_info ranks;
     double            error, pairs;
-    counted           counts;
 } record;
 
 typedef struct
@@ -78,26 +67,6 @@ static double number(int64_t k, int d)
     z          = (z ^ (z >> 27)) * 0x94d049bb133111ebU;
     z ^= z >> 31;
     return (double)(z >> 11) * 0x1p-52 - 1;
-}
-
-static int count_gather(void* context, const void* send, size_t bytes, void* receive)
-{
-    counted* c = context;
-    c->gathers++;
-    c->gathered += (double)bytes;
-    return c->comm.all_gather(c->comm.context, send, bytes, receive);
-}
-
-static int count_exchange(void* context, int n, const gmxfmm_parcel* m)
-{
-    counted* c = context;
-    c->exchanges++;
-    c->parcels += n;
-    for (int i = 0; i < n; i++)
-    {
-        c->sent += (double)m[i].send_bytes;
-    }
-    return c->comm.exchange(c->comm.context, n, m);
 }
 
 static int64_t first_of(const problem* p, int rank)
@@ -193,15 +162,13 @@ static void meet(const gmxfmm_comm* comm)
     add_up(comm, 1, &here);
 }
 
-/* One call; the slowest rank decides which is kept. counts: of comm, since meeting. */
+/* One call; the slowest rank decides which is kept. */
 static void call(gmxfmm_plan*         plan,
                  const gmxfmm_comm*   comm,
                  int64_t              n,
                  const double*        x,
                  const double*        q,
                  const gmxfmm_output* asked,
-                 int                  assign,
-                 counted*             counts,
                  record*              best)
 {
     gmxfmm_output out = *asked;
@@ -210,18 +177,12 @@ static void call(gmxfmm_plan*         plan,
     gmxfmm_reset_times(plan);
     gmxfmm_reset_ranks_times(plan);
     meet(comm);
-    const gmxfmm_comm inner = counts->comm;
-    *counts                 = (counted){.comm = inner};
-    const double begin      = bench_seconds();
+    const double begin = bench_seconds();
     bench_check(gmxfmm_set_charges(plan, n, q), gmxfmm_message(plan));
     bench_check(gmxfmm_assign(plan, x), gmxfmm_message(plan));
     now.assign = bench_seconds() - begin;
-    if (!assign)
-    {
-        bench_check(gmxfmm_execute(plan, x, &out), gmxfmm_message(plan));
-    }
+    bench_check(gmxfmm_execute(plan, x, &out), gmxfmm_message(plan));
     const double seconds = bench_seconds() - begin;
-    now.counts           = *counts;
     if (comm->all_gather(comm->context, &seconds, sizeof(seconds), slowest) != 0)
     {
         fail("the communicator failed");
@@ -242,20 +203,18 @@ static void call(gmxfmm_plan*         plan,
 
 static void* run_rank(void* argument)
 {
-    const task*       t      = argument;
-    const problem*    p      = t->p;
-    counted           counts = {.comm = gmxfmm_threads_comm(p->ranks, t->rank)};
-    const gmxfmm_comm comm =
-        p->count ? (gmxfmm_comm){t->rank, p->num_ranks, &counts, count_gather, count_exchange, 0} : counts.comm;
-    const int64_t  begin = first_of(p, t->rank), n = first_of(p, t->rank + 1) - begin;
-    double *       x = bench_numbers(3 * (size_t)n), *q = bench_numbers((size_t)n);
-    double *       potential = bench_numbers((size_t)n), *field = p->field ? bench_numbers(3 * (size_t)n) : NULL;
-    gmxfmm_output  out     = {.size = sizeof(out), .potential = potential, .field = field};
-    gmxfmm_options options = p->options;
-    gmxfmm_plan*   plan;
-    char           message[512];
-    record*        own  = &t->records[t->rank];
-    double         then = bench_seconds();
+    const task*       t     = argument;
+    const problem*    p     = t->p;
+    const gmxfmm_comm comm  = gmxfmm_threads_comm(p->ranks, t->rank);
+    const int64_t     begin = first_of(p, t->rank), n = first_of(p, t->rank + 1) - begin;
+    double *          x = bench_numbers(3 * (size_t)n), *q = bench_numbers((size_t)n);
+    double *          potential = bench_numbers((size_t)n), *field = p->field ? bench_numbers(3 * (size_t)n) : NULL;
+    gmxfmm_output     out     = {.size = sizeof(out), .potential = potential, .field = field};
+    gmxfmm_options    options = p->options;
+    gmxfmm_plan*      plan;
+    char              message[512];
+    record*           own  = &t->records[t->rank];
+    double            then = bench_seconds();
 #pragma omp parallel for schedule(static) num_threads(p->threads)
     for (int64_t k = 0; k < n; k++)
     {
@@ -274,10 +233,10 @@ static void* run_rank(void* argument)
     own->created = bench_seconds() - then;
     for (int i = 0; i < p->calls; i++)
     {
-        call(plan, &comm, n, x, q, &out, p->assign, &counts, own);
+        call(plan, &comm, n, x, q, &out, own);
     }
     gmxfmm_destroy(plan);
-    own->error = p->assign ? -1 : error_of(p, &comm, n, x, q, potential);
+    own->error = error_of(p, &comm, n, x, q, potential);
     free(x);
     free(q);
     free(potential);
@@ -285,51 +244,39 @@ static void* run_rank(void* argument)
     return NULL;
 }
 
-static void print_rank(const record* r, int count)
+static void print_rank(const record* r)
 {
     printf("{\"particles\": %lld, \"imported\": %lld, \"bytes_sent\": %zu, \"bytes_received\": %zu, \"make_s\": %.4g, "
            "\"create_s\": %.4g, \"bisection_s\": %.4g, \"travel_s\": %.4g, \"tree_s\": %.4g, \"lists_s\": %.4g, "
            "\"assign_s\": %.4g, \"charges_s\": %.4g, \"exchange_s\": %.4g, \"sums_s\": %.4g, \"output_s\": %.4g, "
-           "\"plan_bytes\": %zu",
+           "\"plan_bytes\": %zu}",
            (long long)r->ranks.num_particles, (long long)r->ranks.num_imported, r->ranks.bytes_sent,
            r->ranks.bytes_received, r->made, r->created, r->ranks.time_bisection, r->ranks.time_travel,
            r->ranks.time_tree, r->ranks.time_lists, r->assign, r->info.time_charges, r->ranks.time_exchange,
            r->info.time_sums, r->info.time_output, r->info.bytes);
-    if (count)
-    {
-        printf(", \"gathers\": %.0f, \"gathered_bytes\": %.0f, \"exchanges\": %.0f, \"parcels\": %.0f, "
-               "\"parcel_bytes\": %.0f",
-               r->counts.gathers, r->counts.gathered, r->counts.exchanges, r->counts.parcels, r->counts.sent);
-    }
-    printf("}");
 }
 
 static void print_case(const problem* p, const record* records, double whole)
 {
-    const gmxfmm_info* info      = &records[0].info;
-    char               error[32] = "null";
-    if (!p->assign)
-    {
-        snprintf(error, sizeof(error), "%.3g", records[0].error);
-    }
-    printf(
-        "{\"particles\": %lld, \"ranks\": %d, \"device\": \"%s\", \"devices\": %d, \"threads\": %d, "
-        "\"kernel\": \"%s\", \"kappa\": %g, \"theta\": %g, \"degree\": %d, \"leaf\": %d, \"traversal\": \"%s\", "
-        "\"precision\": \"%s\", \"field\": %d, \"calls\": %d, \"seconds\": %.4g, \"whole_s\": %.4g, "
-        "\"clusters\": %d, \"pairs_per_target\": %.6g, \"ns_per_pair\": %.4g, \"potential_error\": %s, \"of_ranks\": [",
-        (long long)p->n, p->num_ranks, p->options.device == GMXFMM_CUDA ? "cuda" : "cpu",
-        p->options.device != GMXFMM_CUDA ? 0
-        : p->num_ranks < p->num_devices  ? p->num_ranks
-                                         : p->num_devices,
-        p->threads, p->options.kernel == GMXFMM_YUKAWA ? "yukawa" : "coulomb", p->options.kappa, info->theta,
-        info->degree, info->leaf, p->options.traversal == GMXFMM_DUAL ? "dual" : "particle",
-        p->options.precision == GMXFMM_DOUBLE ? "double" : "single", p->field, p->calls, records[0].seconds, whole,
-        info->num_clusters, info->pairs_per_target,
-        1e9 * records[0].seconds * p->num_ranks / (info->pairs_per_target * (double)p->n), error);
+    const gmxfmm_info* info = &records[0].info;
+    printf("{\"particles\": %lld, \"ranks\": %d, \"device\": \"%s\", \"devices\": %d, \"threads\": %d, "
+           "\"kernel\": \"%s\", \"kappa\": %g, \"theta\": %g, \"degree\": %d, \"leaf\": %d, \"traversal\": \"%s\", "
+           "\"precision\": \"%s\", \"field\": %d, \"calls\": %d, \"seconds\": %.4g, \"whole_s\": %.4g, "
+           "\"clusters\": %d, \"pairs_per_target\": %.6g, \"ns_per_pair\": %.4g, \"potential_error\": %.3g, "
+           "\"of_ranks\": [",
+           (long long)p->n, p->num_ranks, p->options.device == GMXFMM_CUDA ? "cuda" : "cpu",
+           p->options.device != GMXFMM_CUDA ? 0
+           : p->num_ranks < p->num_devices  ? p->num_ranks
+                                            : p->num_devices,
+           p->threads, p->options.kernel == GMXFMM_YUKAWA ? "yukawa" : "coulomb", p->options.kappa, info->theta,
+           info->degree, info->leaf, p->options.traversal == GMXFMM_DUAL ? "dual" : "particle",
+           p->options.precision == GMXFMM_DOUBLE ? "double" : "single", p->field, p->calls, records[0].seconds, whole,
+           info->num_clusters, info->pairs_per_target,
+           1e9 * records[0].seconds * p->num_ranks / (info->pairs_per_target * (double)p->n), records[0].error);
     for (int i = 0; i < p->num_ranks; i++)
     {
         printf("%s", i > 0 ? ", " : "");
-        print_rank(&records[i], p->count);
+        print_rank(&records[i]);
     }
     printf("]}\n");
     fflush(stdout);
@@ -379,88 +326,28 @@ int main(int argc, char** argv)
 {
     problem      p      = {.samples = 100, .calls = 2};
     double       points = 1e6, per_rank = 0, seconds = 1e300, last = 0, last_size = 0;
-    int          ranks[c_mostRanks] = {1}, num_counts = 1, threads = 0, i = 1;
+    int          ranks[c_mostRanks], threads = 0, single = 0, dual = 0;
+    const char * list = "1", *device = "cpu";
     const double begin = bench_seconds();
     gmxfmm_default_options(&p.options);
-    p.options.method    = GMXFMM_TREECODE;
-    p.options.boundary  = GMXFMM_OPEN;
-    p.options.precision = GMXFMM_DOUBLE;
-    for (; i < argc && strncmp(argv[i], "--", 2) == 0; i++)
-    {
-        const char* value = i + 1 < argc ? argv[i + 1] : "";
-        if (strcmp(argv[i], "--single") == 0)
-        {
-            p.options.precision = GMXFMM_SINGLE;
-            continue;
-        }
-        if (strcmp(argv[i], "--dual") == 0)
-        {
-            p.options.traversal = GMXFMM_DUAL;
-            continue;
-        }
-        if (strcmp(argv[i], "--field") == 0)
-        {
-            p.field = 1;
-            continue;
-        }
-        if (strcmp(argv[i], "--assign") == 0)
-        {
-            p.assign = 1;
-            continue;
-        }
-        if (strcmp(argv[i], "--count") == 0)
-        {
-            p.count = 1;
-            continue;
-        }
-        if (strcmp(argv[i], "--ranks") == 0)
-        {
-            num_counts = bench_list(value, ranks, c_mostRanks);
-        }
-        else if (strcmp(argv[i], "--points") == 0)
-        {
-            points = atof(value);
-        }
-        else if (strcmp(argv[i], "--per-rank") == 0)
-        {
-            per_rank = atof(value);
-        }
-        else if (strcmp(argv[i], "--device") == 0)
-        {
-            p.options.device = strcmp(value, "cuda") == 0 ? GMXFMM_CUDA : GMXFMM_CPU;
-        }
-        else if (strcmp(argv[i], "--threads") == 0)
-        {
-            threads = atoi(value);
-        }
-        else if (strcmp(argv[i], "--kappa") == 0)
-        {
-            p.options.kernel = GMXFMM_YUKAWA;
-            p.options.kappa  = atof(value);
-        }
-        else if (strcmp(argv[i], "--samples") == 0)
-        {
-            p.samples = atoi(value);
-        }
-        else if (strcmp(argv[i], "--calls") == 0)
-        {
-            p.calls = atoi(value);
-        }
-        else if (strcmp(argv[i], "--seconds") == 0)
-        {
-            seconds = atof(value);
-        }
-        else
-        {
-            fail(
-                "usage: treecode_ranks [--ranks N,N,...] [--points N | --per-rank N] [--device cuda|cpu] [--threads N] "
-                "[--kappa K] [--single] [--dual] [--field] [--assign] [--count] [--samples N] [--calls N] [--seconds "
-                "S] "
-                "THETA,DEGREE,LEAF...");
-        }
-        i++;
-    }
-    p.num_devices = p.options.device == GMXFMM_CUDA ? count_devices() : 0;
+    const char* usage =
+        "treecode_ranks [--ranks N,N,...] [--points N | --per-rank N] [--device cuda|cpu] [--threads N] [--kappa K] "
+        "[--single] [--dual] [--field] [--samples N] [--calls N] [--seconds S] THETA,DEGREE,LEAF...";
+    const bench_option options[]  = {{"--single", .flag = &single},           {"--dual", .flag = &dual},
+                                     {"--field", .flag = &p.field},           {"--ranks", .text = &list},
+                                     {"--points", .number = &points},         {"--per-rank", .number = &per_rank},
+                                     {"--device", .text = &device},           {"--threads", .integer = &threads},
+                                     {"--kappa", .number = &p.options.kappa}, {"--samples", .integer = &p.samples},
+                                     {"--calls", .integer = &p.calls},        {"--seconds", .number = &seconds}};
+    int                i          = bench_read(argc, argv, sizeof(options) / sizeof(*options), options, usage);
+    const int          num_counts = bench_list(list, ranks, c_mostRanks);
+    p.options.method              = GMXFMM_TREECODE;
+    p.options.boundary            = GMXFMM_OPEN;
+    p.options.kernel              = p.options.kappa != 0 ? GMXFMM_YUKAWA : GMXFMM_COULOMB;
+    p.options.precision           = single ? GMXFMM_SINGLE : GMXFMM_DOUBLE;
+    p.options.traversal           = dual ? GMXFMM_DUAL : p.options.traversal;
+    p.options.device              = strcmp(device, "cuda") == 0 ? GMXFMM_CUDA : GMXFMM_CPU;
+    p.num_devices                 = p.options.device == GMXFMM_CUDA ? count_devices() : 0;
     if (i >= argc || p.calls < 1 || p.samples < 1 || (p.options.device == GMXFMM_CUDA && p.num_devices == 0))
     {
         fail(i >= argc ? "no settings" : "no device, no calls or no samples");

@@ -151,6 +151,18 @@ water water_droplets(const char* gro_file, int along, int atoms, double edge)
     return w;
 }
 
+gmxfmm_plan* water_plan(const water* w, const gmxfmm_options* options, const double* box)
+{
+    gmxfmm_plan* plan;
+    char         message[512];
+    float*       q = options->array_type == GMXFMM_SINGLE ? bench_floats((size_t)w->n, w->q) : NULL;
+    bench_check(gmxfmm_create(&plan, options, w->n, box, message, sizeof(message)), message);
+    bench_check(gmxfmm_set_charges(plan, w->n, q != NULL ? (const void*)q : w->q), gmxfmm_message(plan));
+    bench_check(gmxfmm_set_exclusions(plan, w->excl_start, w->excl_list), gmxfmm_message(plan));
+    free(q);
+    return plan;
+}
+
 void water_free(water* w)
 {
     free(w->x);

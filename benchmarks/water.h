@@ -3,6 +3,8 @@
 #ifndef BENCH_WATER_H
 #define BENCH_WATER_H
 
+#include "gmxfmm.h"
+
 typedef struct
 {
     int     n;
@@ -17,6 +19,9 @@ water water_read(const char* gro_file, int copies);
 /* Equal droplets of `atoms` atoms each, in a cube of `along` times `edge` (nm) along each vector, one in each cube of
  * that edge, off its middle and mirrored by chance, the same on every machine; exits with a message on failure. */
 water water_droplets(const char* gro_file, int along, int atoms, double edge);
+
+/* A plan with charges, in the type of its arrays, and excluded pairs, but for the assignment; or exit. */
+gmxfmm_plan* water_plan(const water* w, const gmxfmm_options* options, const double* box);
 
 void water_free(water* w);
 

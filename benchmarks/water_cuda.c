@@ -9,7 +9,6 @@
  * --once: two steps of each and nothing else, the second for profilers (device_step_profile); --once-virial: with
  * virial, the second in a box of another shape.
  */
-#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -17,48 +16,12 @@
 #include "device_step.h"
 #include "water.h"
 
-static gmxfmm_plan* make_plan(const water* w, const gmxfmm_options* options)
-{
-    gmxfmm_plan* plan;
-    char         message[512];
-    bench_check(gmxfmm_create(&plan, options, w->n, w->box, message, sizeof(message)), message);
-    float* q = malloc((size_t)w->n * sizeof(float));
-    for (int i = 0; i < w->n; i++)
-    {
-        q[i] = (float)w->q[i];
-    }
-    bench_check(gmxfmm_set_charges(plan, w->n, q), gmxfmm_message(plan));
-    bench_check(gmxfmm_set_exclusions(plan, w->excl_start, w->excl_list), gmxfmm_message(plan));
-    free(q);
-    return plan;
-}
-
-static double relative_error(const float* force, const float* reference, int n)
-{
-    double difference = 0, norm = 0;
-    for (int i = 0; i < 3 * n; i++)
-    {
-        const double d = (double)force[i] - (double)reference[i];
-        difference += d * d;
-        norm += (double)reference[i] * (double)reference[i];
-    }
-    return sqrt(difference / norm);
-}
-
-static void fetch_forces(const device_step* s, int n, float* force)
-{
-    CUDA(cudaMemsetAsync(s->force, 0xff, 3 * (size_t)n * sizeof(float), s->stream));
-    device_step_enqueue(s, 0);
-    CUDA(cudaStreamSynchronize(s->stream));
-    CUDA(cudaMemcpy(force, s->force, 3 * (size_t)n * sizeof(float), cudaMemcpyDeviceToHost));
-}
-
 /* Useful pairs: ordered pairs of atoms in near cells, excluded ones included. */
 static void report(device_step* s, const water* w, const float* reference, float* force, double* virial)
 {
     const double assign = device_assign_ms(s);
-    fetch_forces(s, w->n, force);
-    const double error   = relative_error(force, reference, w->n);
+    device_step_fetch(s, (size_t)w->n, force);
+    const double error   = bench_error(3 * (size_t)w->n, force, reference);
     const double permute = device_step_ms(s, GMXFMM_STAGE_PERMUTE), near = device_step_ms(s, GMXFMM_STAGE_NEAR);
     const double far = device_step_ms(s, GMXFMM_STAGE_FAR), output = device_step_ms(s, GMXFMM_STAGE_OUTPUT);
     const double both  = device_step_ms(s, GMXFMM_STAGE_NEAR | GMXFMM_STAGE_FAR);
@@ -107,12 +70,7 @@ int main(int argc, char** argv)
     options.device     = GMXFMM_CUDA;
     options.array_type = GMXFMM_SINGLE;
     device_step s      = {0};
-    float *     x = malloc(3 * n * sizeof(float)), *force = malloc(3 * n * sizeof(float)),
-          *reference = malloc(3 * n * sizeof(float));
-    for (size_t i = 0; i < 3 * n; i++)
-    {
-        x[i] = (float)w.x[i];
-    }
+    float *x = bench_floats(3 * n, w.x), *force = bench_floats(3 * n, NULL), *reference = bench_floats(3 * n, NULL);
     CUDA(cudaStreamCreateWithFlags(&s.stream, cudaStreamNonBlocking));
     s.x            = bench_device_floats(3 * n, x);
     s.force        = bench_device_floats(3 * n, NULL);
@@ -125,7 +83,7 @@ int main(int argc, char** argv)
     for (int i = 4; once && i + 2 < argc; i += 3)
     {
         set_cells(&options, argv + i);
-        s.plan = make_plan(&w, &options);
+        s.plan = water_plan(&w, &options, w.box);
         bench_check(gmxfmm_assign(s.plan, s.x), gmxfmm_message(s.plan));
         s.virial = once_virial ? virial : NULL;
         device_step_profile(&s, once_virial ? w.box : NULL);
@@ -140,9 +98,9 @@ int main(int argc, char** argv)
     exact.order          = 16;
     exact.separation     = 1;
     exact.grid[0] = exact.grid[1] = exact.grid[2] = (int)(w.box[0] / 0.93);
-    s.plan                                        = make_plan(&w, &exact);
+    s.plan                                        = water_plan(&w, &exact, w.box);
     bench_check(gmxfmm_assign(s.plan, s.x), gmxfmm_message(s.plan));
-    fetch_forces(&s, w.n, reference);
+    device_step_fetch(&s, n, reference);
     gmxfmm_destroy(s.plan);
     for (int i = 3; i == 3 || i + 2 < argc; i += 3)
     {
@@ -150,7 +108,7 @@ int main(int argc, char** argv)
         {
             set_cells(&options, argv + i);
         }
-        s.plan = make_plan(&w, &options);
+        s.plan = water_plan(&w, &options, w.box);
         report(&s, &w, reference, force, virial);
         gmxfmm_destroy(s.plan);
     }

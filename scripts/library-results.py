@@ -176,7 +176,7 @@ def treecode(logs, out, common):
 
 
 def devices(logs, out, common):
-    """Lines of devices_cuda, traces of its steps if there are any, and which lines of the benchmark's systems there are not."""
+    """Lines of devices_cuda, and which lines of the benchmark's systems there are not."""
     records = lines(logs, "devices")
     names = subprocess.run(["nvidia-smi", "--query-gpu=name", "--format=csv,noheader"], capture_output=True, text=True, check=True).stdout.splitlines()
     topology = subprocess.run(["nvidia-smi", "topo", "-m"], capture_output=True, text=True).stdout
@@ -187,10 +187,9 @@ def devices(logs, out, common):
     numbers = [n for n in (1, 2, 4, 8) if n <= max(2, len(names))]
     have = {(r["system"], r["parts"]) for r in records}
     missing = [f"{system} on {n}" for system in ("12", "5", "droplets", "25", "p64") for n in numbers if (system, n) not in have]
-    trace = os.path.join(logs, "devices-trace.json")
     with open(os.path.join(out, "devices.json"), "w") as f:
         json.dump({**common, "gpu_names": names, "connection": sorted(set(re.findall(r"\b(?:NV\d+|PIX|PXB|PHB|NODE|SYS)\b", topology.split("Legend")[0]))),
-                   "missing": missing, "records": records, "traces": json.load(open(trace)) if os.path.exists(trace) else []}, f, indent=1)
+                   "missing": missing, "records": records}, f, indent=1)
         f.write("\n")
     one = {}
     for r in records:

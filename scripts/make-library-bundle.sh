@@ -27,9 +27,7 @@ for program in "$bundle"/bin/*; do ldd "$program"; done |
     awk '$2 == "=>" && $3 ~ /^\// && $1 !~ /^(libc|libm|libdl|librt|libpthread|libcuda)\./ { print $3 }' | sort -u |
     while read -r library; do cp -L "$library" "$bundle/lib/"; done
 rm -f "$bundle"/lib/libcufft* # large, and part of any CUDA installation, as is libnvrtc, which no program is linked with
-# what records when kernels ran, where the CUDA toolkit has CUPTI of version 13
-compile_timeline "$bundle/lib"
-cp "$root"/benchmarks/{devices_trace,kernel_times,scaling}.py "$bundle/"
+cp "$root"/benchmarks/scaling.py "$bundle/"
 # kernels that are compiled when they are first used: here, where time costs less; with another NVRTC there, they are again
 compile=$build/tests/gmxfmm_test_rotation_compile
 if [ -x "$compile" ]; then

@@ -245,17 +245,12 @@ run_kernels() {
     "${profile[@]}" 0.8,8,2000 >"$work/logs/kernels-treecode-double.csv" 2>&1 || failed=1
 }
 
-# What is wanted most first: a call may be stopped. Traces: where the time of a step on several goes.
+# What is wanted most first: a call may be stopped.
 run_devices() {
-    local system count=$gpus traces=()
-    ((count > 1)) || count=2 # two parts of the one
+    local system
     for system in 12 5 droplets 12 25 p64 12 5 droplets; do
         measure devices devices "$bin/benchmark-devices_cuda" "$GMXFMM_SPC216" 1 "$system"
     done
-    [ -f "$bundle/lib/libgmxfmm_timeline.so" ] || return
-    traces=(12:1:-1 12:2:1 12:2:0.5 "12:$count:$(awk "BEGIN { print 1 / $count }")" 5:2:1 5:2:0.5 droplets:1:-1 droplets:2:0.5 "droplets:$count:$(awk "BEGIN { print 1 / $count }")")
-    python3 "$bundle/devices_trace.py" "$bin/benchmark-devices_cuda" "$GMXFMM_SPC216" "$bundle/lib/libgmxfmm_timeline.so" \
-        "$work/logs/devices-trace.json" "${traces[@]}" >"$work/logs/devices-trace.log" 2>&1 || { echo "FAILED: devices_trace.py" && failed=1; }
 }
 
 run_python() {

@@ -43,8 +43,8 @@ def _find_library() -> ctypes.CDLL:
     if path is None:
         raise ImportError("there is no libgmxfmm.so: install the package by pip, or name the library in GMXFMM_LIBRARY")
     # GCC's OpenMP lets a thread that waits spin for milliseconds, which on a busy machine takes the processor from the threads it waits
-    # for. 3,000 turns, 0.1 ms at most, are as fast on an idle one (benchmarks/busy.py). It is read once, when the library of OpenMP is
-    # loaded: the environment is then as it was.
+    # for. 3,000 turns, 0.1 ms at most, are as fast on an idle one (benchmarks/results/amd-epyc-2-cores/busy.json). It is read once, when the
+    # library of OpenMP is loaded: the environment is then as it was.
     if "OMP_WAIT_POLICY" in os.environ or "GOMP_SPINCOUNT" in os.environ:
         return ctypes.CDLL(path)
     os.environ["GOMP_SPINCOUNT"] = "3000"

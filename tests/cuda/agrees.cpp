@@ -15,23 +15,9 @@ using namespace fmmtest;
 namespace
 {
 
-using Case = std::tuple<BoxType, gmxfmm_precision>;
-
-std::string caseName(const testing::TestParamInfo<Case>& info)
-{
-    return std::get<0>(info.param).name + (std::get<1>(info.param) == GMXFMM_DOUBLE ? "Double" : "Single");
-}
-
-class CudaAgrees : public testing::TestWithParam<Case>
+class CudaAgrees : public WithCuda<testing::TestWithParam<std::tuple<BoxType, gmxfmm_precision>>>
 {
   protected:
-    void SetUp() override
-    {
-        if (!haveCuda())
-        {
-            GTEST_SKIP() << "no CUDA device";
-        }
-    }
     BoxType box() const
     {
         return std::get<0>(GetParam());
@@ -83,19 +69,10 @@ TEST_P(CudaAgrees, WithANetCharge)
 INSTANTIATE_TEST_SUITE_P(Boxes,
                          CudaAgrees,
                          testing::Combine(testing::ValuesIn(boxTypes()), testing::Values(GMXFMM_DOUBLE, GMXFMM_SINGLE)),
-                         caseName);
+                         boxAndPrecisionName);
 
-class CudaOrders : public testing::TestWithParam<int>
-{
-  protected:
-    void SetUp() override
-    {
-        if (!haveCuda())
-        {
-            GTEST_SKIP() << "no CUDA device";
-        }
-    }
-};
+using CudaOrders = WithCuda<testing::TestWithParam<int>>;
+using CudaCells  = WithCuda<>;
 
 TEST_P(CudaOrders, Periodic)
 {
@@ -134,33 +111,14 @@ TEST_P(CudaOrders, OfANeedle)
 
 INSTANTIATE_TEST_SUITE_P(All, CudaOrders, testing::Range(0, GMXFMM_MAX_ORDER_SINGLE + 1));
 
-class CudaCells : public testing::Test
-{
-  protected:
-    void SetUp() override
-    {
-        if (!haveCuda())
-        {
-            GTEST_SKIP() << "no CUDA device";
-        }
-    }
-};
-
 /* A cell far beyond what one list in shared memory holds, beside empty ones. */
 TEST_F(CudaCells, WithFiveThousandParticles)
 {
     Random random(3);
     System s;
     s.box = {6, 0, 0, 0, 6, 0, 0, 0, 6};
-    for (int i = 0; i < 5000; i++)
-    {
-        s.add({2.05 + 0.9 * random.uniform(), 2.05 + 0.9 * random.uniform(), 2.05 + 0.9 * random.uniform()},
-              i % 2 ? 1 : -1);
-    }
-    for (int i = 0; i < 40; i++)
-    {
-        s.add({6 * random.uniform(), 6 * random.uniform(), 2 * random.uniform()}, i % 2 ? 1 : -1);
-    }
+    scatter(&s, 5000, {2.05, 2.05, 2.05}, {0.9, 0.9, 0.9}, &random);
+    scatter(&s, 40, {0, 0, 0}, {6, 6, 2}, &random);
     for (int i = 0; i + 2 < 5000; i += 3)
     {
         s.exclude(static_cast<std::size_t>(i), static_cast<std::size_t>(i + 2));

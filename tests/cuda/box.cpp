@@ -11,9 +11,9 @@
 #include <cuda_runtime_api.h>
 #include <gtest/gtest.h>
 
-#include "support/cuda.h"
-#include "support/device_arrays.h"
+#include "support/agreement.h"
 #include "support/norms.h"
+#include "support/on_stream.h"
 #include "support/suites.h"
 #include "support/systems.h"
 
@@ -21,19 +21,6 @@ using namespace fmmtest;
 
 namespace
 {
-
-using Case = std::tuple<BoxType, gmxfmm_precision>;
-
-std::string caseName(const testing::TestParamInfo<Case>& info)
-{
-    return std::get<0>(info.param).name + (std::get<1>(info.param) == GMXFMM_DOUBLE ? "Double" : "Single");
-}
-
-/* Rounding, as in agreement.cpp. */
-double rounding(gmxfmm_precision precision)
-{
-    return precision == GMXFMM_DOUBLE ? 1e-11 : 2e-5;
-}
 
 void expectSame(const Result& r, const Result& expected, double tolerance)
 {
@@ -71,16 +58,9 @@ const std::vector<Mat3>& smallStrains()
     return strains;
 }
 
-class CudaBox : public testing::TestWithParam<Case>
+class CudaBox : public OnStream<testing::TestWithParam<std::tuple<BoxType, gmxfmm_precision>>>
 {
   protected:
-    void SetUp() override
-    {
-        if (!haveCuda())
-        {
-            GTEST_SKIP() << "no CUDA device";
-        }
-    }
     const BoxType& box() const
     {
         return std::get<0>(GetParam());
@@ -157,28 +137,13 @@ enum class Way
 void CudaBox::expectInFlight(const std::vector<System>& systems, double tolerance)
 {
     Plan                                              plan(systems[0], options()), cpu(systems[0], reference());
-    cudaStream_t                                      stream = nullptr;
     std::vector<std::unique_ptr<DeviceArray<double>>> x;
     std::vector<std::unique_ptr<Outputs>>             out;
-    std::vector<cudaGraphExec_t>                      graphs;
-    ASSERT_EQ(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking), cudaSuccess);
+    std::vector<Graph>                                graphs;
     for (const System& system : systems)
     {
         x.push_back(std::make_unique<DeviceArray<double>>(system.x));
     }
-    const auto enqueue = [&](std::size_t k, gmxfmm_device_output wanted)
-    { ASSERT_EQ(gmxfmm_enqueue(plan.get(), x[k]->data(), &wanted, stream), GMXFMM_OK) << gmxfmm_message(plan.get()); };
-    const auto launchAsGraph = [&](std::size_t k, const gmxfmm_device_output& wanted)
-    {
-        cudaGraph_t graph = nullptr;
-        ASSERT_EQ(cudaStreamBeginCapture(stream, cudaStreamCaptureModeThreadLocal), cudaSuccess);
-        enqueue(k, wanted);
-        ASSERT_EQ(cudaStreamEndCapture(stream, &graph), cudaSuccess);
-        graphs.push_back(nullptr);
-        ASSERT_EQ(cudaGraphInstantiate(&graphs.back(), graph, 0), cudaSuccess);
-        ASSERT_EQ(cudaGraphLaunch(graphs.back(), stream), cudaSuccess);
-        cudaGraphDestroy(graph);
-    };
     for (const Way way : {Way::setBox, Way::enqueueBox, Way::enqueueBoxAndGraph})
     {
         SCOPED_TRACE(static_cast<int>(way));
@@ -197,18 +162,20 @@ void CudaBox::expectInFlight(const std::vector<System>& systems, double toleranc
             }
             else
             {
-                ASSERT_EQ(gmxfmm_enqueue_box(plan.get(), systems[k].box.data(), stream), GMXFMM_OK);
+                enqueueBox(plan.get(), systems[k].box, stream_);
             }
+            const auto step = [&] { enqueue(plan.get(), *x[k], wanted, stream_); };
             if (way == Way::enqueueBoxAndGraph && k % 2 == 1)
             {
-                launchAsGraph(k, wanted);
+                graphs.emplace_back(stream_, step);
+                graphs.back().launch(stream_);
             }
             else
             {
-                enqueue(k, wanted);
+                step();
             }
         }
-        ASSERT_EQ(cudaStreamSynchronize(stream), cudaSuccess);
+        wait();
         for (std::size_t k = 0; k < systems.size(); k++)
         {
             const bool virial = k % 3 != 1;
@@ -218,11 +185,6 @@ void CudaBox::expectInFlight(const std::vector<System>& systems, double toleranc
             expectSame(resultOf(*out[k], virial), expected, tolerance);
         }
     }
-    for (cudaGraphExec_t graph : graphs)
-    {
-        cudaGraphExecDestroy(graph);
-    }
-    cudaStreamDestroy(stream);
 }
 
 /* Steps in flight keep the box that they were enqueued with; some want a virial, whose sums come only then. A graph is
@@ -284,8 +246,6 @@ TEST_P(CudaBox, AGraphOfAStepHasItsSpectra)
 {
     const System s = water(boxOfVolume(box(), 5), 7);
     Plan         plan(s, options()), cpu(s, reference());
-    cudaStream_t stream = nullptr;
-    ASSERT_EQ(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking), cudaSuccess);
     plan.execute(s.x);
     for (const bool ahead : {true, false})
     {
@@ -295,36 +255,26 @@ TEST_P(CudaBox, AGraphOfAStepHasItsSpectra)
             DeviceArray<double>  x(deformed.x);
             Outputs              inGraph(s.size()), beside(s.size());
             gmxfmm_device_output captured = inGraph.all(), eager = beside.all();
-            cudaGraph_t          graph = nullptr;
-            cudaGraphExec_t      exec  = nullptr;
-            eager.virial               = ahead ? nullptr : eager.virial;
+            eager.virial = ahead ? nullptr : eager.virial;
             plan.setBox(deformed.box);
             cpu.setBox(deformed.box);
-            const auto enqueue = [&](const gmxfmm_device_output& out)
-            { ASSERT_EQ(gmxfmm_enqueue(plan.get(), x.data(), &out, stream), GMXFMM_OK) << gmxfmm_message(plan.get()); };
             if (ahead)
             {
-                enqueue(eager);
+                enqueue(plan.get(), x, eager, stream_);
             }
-            ASSERT_EQ(cudaStreamBeginCapture(stream, cudaStreamCaptureModeThreadLocal), cudaSuccess);
-            enqueue(captured);
-            ASSERT_EQ(cudaStreamEndCapture(stream, &graph), cudaSuccess);
-            ASSERT_EQ(cudaGraphInstantiate(&exec, graph, 0), cudaSuccess);
+            const Graph graph(stream_, [&] { enqueue(plan.get(), x, captured, stream_); });
             if (!ahead)
             {
-                enqueue(eager);
+                enqueue(plan.get(), x, eager, stream_);
             }
-            ASSERT_EQ(cudaGraphLaunch(exec, stream), cudaSuccess);
-            ASSERT_EQ(cudaStreamSynchronize(stream), cudaSuccess);
+            graph.launch(stream_);
+            wait();
             Result expected = cpu.execute(deformed.x);
             expectSame(resultOf(inGraph, true), expected, rounding(precision()));
             expected.virial = ahead ? Mat3{} : expected.virial;
             expectSame(resultOf(beside, !ahead), expected, rounding(precision()));
-            cudaGraphExecDestroy(exec);
-            cudaGraphDestroy(graph);
         }
     }
-    cudaStreamDestroy(stream);
 }
 
 /* One graph of a step for forces and one for all, captured once, serve all boxes of a line and what is scaled
@@ -333,19 +283,17 @@ TEST_P(CudaBox, GraphsFollowTheBoxWhereTheVersionDoes)
 {
     const System         s = water(boxOfVolume(box(), 5), 7);
     Plan                 plan(s, options()), cpu(s, reference());
-    const double         error  = std::min(options().accuracy, plan.info().predicted_error);
-    cudaStream_t         stream = nullptr;
+    const double         error = std::min(options().accuracy, plan.info().predicted_error);
     Outputs              out(s.size());
-    cudaGraphExec_t      graphs[2] = {nullptr, nullptr};
+    Graph                graphs[2];
     DeviceArray<double>  x(s.x);
     gmxfmm_device_output wanted[2] = {sized<gmxfmm_device_output>(), out.all()};
     wanted[0].force                = wanted[1].force;
-    ASSERT_EQ(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking), cudaSuccess);
-    const auto setBox = [&](const System& system)
+    const auto setBox              = [&](const System& system)
     {
-        ASSERT_EQ(cudaStreamSynchronize(stream), cudaSuccess);
+        wait();
         x.put(system.x);
-        ASSERT_EQ(gmxfmm_enqueue_box(plan.get(), system.box.data(), stream), GMXFMM_OK) << gmxfmm_message(plan.get());
+        enqueueBox(plan.get(), system.box, stream_);
         cpu.setBox(system.box);
     };
     const auto inLine = [&](double t, double scale)
@@ -355,10 +303,8 @@ TEST_P(CudaBox, GraphsFollowTheBoxWhereTheVersionDoes)
     };
     const auto expectStep = [&](const System& system, int all, bool asGraph)
     {
-        ASSERT_EQ(asGraph ? static_cast<int>(cudaGraphLaunch(graphs[all], stream))
-                          : static_cast<int>(gmxfmm_enqueue(plan.get(), x.data(), &wanted[all], stream)),
-                  0);
-        ASSERT_EQ(cudaStreamSynchronize(stream), cudaSuccess);
+        asGraph ? graphs[all].launch(stream_) : enqueue(plan.get(), x, wanted[all], stream_);
+        wait();
         const Result expected = cpu.execute(system.x), r = resultOf(out, all == 1);
         EXPECT_LE(relativeRms(r.force, expected.force), rounding(precision()) + 5e-3 * error);
         if (all == 1)
@@ -373,12 +319,7 @@ TEST_P(CudaBox, GraphsFollowTheBoxWhereTheVersionDoes)
     }
     for (int all = 0; all < 2; all++)
     {
-        cudaGraph_t graph = nullptr;
-        ASSERT_EQ(cudaStreamBeginCapture(stream, cudaStreamCaptureModeThreadLocal), cudaSuccess);
-        ASSERT_EQ(gmxfmm_enqueue(plan.get(), x.data(), &wanted[all], stream), GMXFMM_OK);
-        ASSERT_EQ(cudaStreamEndCapture(stream, &graph), cudaSuccess);
-        ASSERT_EQ(cudaGraphInstantiate(&graphs[all], graph, 0), cudaSuccess);
-        cudaGraphDestroy(graph);
+        graphs[all] = Graph(stream_, [&] { enqueue(plan.get(), x, wanted[all], stream_); });
     }
     const std::int64_t version = gmxfmm_graph_version(plan.get());
     for (const double t : {0.003, 0.001, -0.02, 0.002, 0.002, 0.05, 0.001})
@@ -396,20 +337,17 @@ TEST_P(CudaBox, GraphsFollowTheBoxWhereTheVersionDoes)
     }
     setBox(strained(s, smallStrains()[1]));
     EXPECT_NE(gmxfmm_graph_version(plan.get()), version);
-    for (cudaGraphExec_t graph : graphs)
-    {
-        cudaGraphExecDestroy(graph);
-    }
-    cudaStreamDestroy(stream);
 }
 
 INSTANTIATE_TEST_SUITE_P(Boxes,
                          CudaBox,
                          testing::Combine(testing::ValuesIn(boxTypes()), testing::Values(GMXFMM_DOUBLE, GMXFMM_SINGLE)),
-                         caseName);
+                         boxAndPrecisionName);
 
 namespace
 {
+
+using CudaBoxInFlight = OnStream<testing::Test>;
 
 struct Gate
 {
@@ -431,36 +369,30 @@ void CUDART_CB waitAtGate(void* data)
 } // namespace
 
 /* With the stream held, boxes are set and steps enqueued: neither waits for the device. */
-TEST(CudaBoxInFlight, SettingItDoesNotWait)
+TEST_F(CudaBoxInFlight, SettingItDoesNotWait)
 {
-    if (!haveCuda())
-    {
-        GTEST_SKIP() << "no CUDA device";
-    }
     const System         s = water({2, 0, 0, 0, 2.2, 0, 0, 0, 1.8}, 5);
     Plan                 plan(s, onDevice(explicitOptions(8, 5, 5, 4, 1, GMXFMM_SINGLE)));
     DeviceArray<double>  x(s.x);
     Outputs              out(s.size());
-    gmxfmm_device_output all    = out.all();
-    cudaStream_t         stream = nullptr;
+    gmxfmm_device_output all = out.all();
     Gate                 gate;
     bool                 ahead = true;
-    ASSERT_EQ(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking), cudaSuccess);
-    const auto step = [&](const Mat3& strain)
+    const auto           step  = [&](const Mat3& strain)
     {
         const System deformed = strained(s, strain);
         if (ahead)
         {
-            EXPECT_EQ(gmxfmm_enqueue_box(plan.get(), deformed.box.data(), stream), GMXFMM_OK);
+            enqueueBox(plan.get(), deformed.box, stream_);
         }
         plan.setBox(deformed.box);
-        EXPECT_EQ(gmxfmm_enqueue(plan.get(), x.data(), &all, stream), GMXFMM_OK) << gmxfmm_message(plan.get());
+        enqueue(plan.get(), x, all, stream_);
     };
     /* kernels are loaded when they are first used, and memory for nodes comes with the second change along a line */
     step({0.001, 0, 0, 0, 0.001, 0, 0, 0, -0.002});
     step({0.001, 0, 0, 0, 0.001, 0, 0, 0, -0.003});
     ASSERT_EQ(cudaDeviceSynchronize(), cudaSuccess);
-    ASSERT_EQ(cudaLaunchHostFunc(stream, waitAtGate, &gate), cudaSuccess);
+    ASSERT_EQ(cudaLaunchHostFunc(stream_, waitAtGate, &gate), cudaSuccess);
     std::vector<Mat3> strains = smallStrains();
     for (const double e : {0.001, 0.002, 0.003, 0.004})
     {
@@ -475,46 +407,36 @@ TEST(CudaBoxInFlight, SettingItDoesNotWait)
         }
     }
     gate.open = true;
-    ASSERT_EQ(cudaStreamSynchronize(stream), cudaSuccess);
+    wait();
     EXPECT_TRUE(gate.passed);
-    cudaStreamDestroy(stream);
 }
 
 /* Where P2P fills the device the caller's stream does what is beside the far field: it waits for the spectra of a
  * virial, too, that an earlier step has begun. */
-TEST(CudaBoxInFlight, AVirialWaitsForItsSpectraOnAFullDevice)
+TEST_F(CudaBoxInFlight, AVirialWaitsForItsSpectraOnAFullDevice)
 {
-    if (!haveCuda())
-    {
-        GTEST_SKIP() << "no CUDA device";
-    }
     /* a tile each of 4,096 cells, 31 for each of an H100's multiprocessors */
     const System   s       = ions({8, 0, 0, 0, 8, 0, 0, 0, 8}, 12000, 3);
     gmxfmm_options options = onDevice(explicitOptions(10, 16, 16, 16, 1, GMXFMM_SINGLE));
     options.check          = GMXFMM_CHECK_REPORT; /* particles stay where they are, cells do not */
     Plan                      plan(s, options), alone(s, options);
-    cudaStream_t              stream = nullptr;
     Outputs                   first(s.size()), second(s.size()), third(s.size());
     gmxfmm_device_output      all = first.all(), again = third.all(), some = second.all();
     const DeviceArray<double> x(s.x);
     some.virial = nullptr;
-    ASSERT_EQ(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking), cudaSuccess);
-    const auto enqueue = [&](const gmxfmm_device_output& out)
-    { ASSERT_EQ(gmxfmm_enqueue(plan.get(), x.data(), &out, stream), GMXFMM_OK) << gmxfmm_message(plan.get()); };
-    enqueue(all);
+    enqueue(plan.get(), x, all, stream_);
     alone.execute(s.x);
     for (const Mat3& strain : smallStrains())
     {
         const Mat3 box = strained(s, strain).box;
         plan.setBox(box);
-        enqueue(some); /* begins the spectra of a virial behind it */
-        enqueue(again);
-        ASSERT_EQ(cudaStreamSynchronize(stream), cudaSuccess);
+        enqueue(plan.get(), x, some, stream_); /* begins the spectra of a virial behind it */
+        enqueue(plan.get(), x, again, stream_);
+        wait();
         alone.setBox(box);
         const Result expected = alone.execute(s.x);
         EXPECT_EQ(resultOf(third, true).virial, expected.virial);
         EXPECT_EQ(third.force.get(), expected.force);
         EXPECT_LT(relativeRms(second.force.get(), expected.force), rounding(GMXFMM_SINGLE));
     }
-    cudaStreamDestroy(stream);
 }

@@ -9,11 +9,10 @@
 #include <cuda_runtime_api.h>
 #include <gtest/gtest.h>
 
-#include "support/cuda.h"
-#include "support/device_arrays.h"
 #include "support/norms.h"
 #include "support/on_stream.h"
 #include "support/paths.h"
+#include "support/suites.h"
 #include "support/systems.h"
 
 using namespace fmmtest;
@@ -22,12 +21,6 @@ namespace
 {
 
 using Numbers = std::vector<double>;
-
-template <class X>
-std::vector<X> asArray(const Numbers& x)
-{
-    return std::vector<X>(x.begin(), x.end());
-}
 
 struct Case
 {
@@ -39,11 +32,6 @@ struct Case
 void PrintTo(const Case& c, std::ostream* out)
 {
     *out << c.name;
-}
-
-std::string caseName(const testing::TestParamInfo<Case>& info)
-{
-    return info.param.name;
 }
 
 /* Cells and octree in each precision and boundary, with arrays of both types. */
@@ -91,72 +79,12 @@ Numbers otherCharges(std::size_t n, double net)
     return q;
 }
 
-Numbers moved(Numbers x, double by)
-{
-    Random random(3);
-    for (double& xi : x)
-    {
-        xi += by * random.centred();
-    }
-    return x;
-}
-
-template <class Base>
-class ChargesOnStream : public OnStream<Base>
-{
-  protected:
-    using OnStream<Base>::stream_;
-    template <class X>
-    void step(gmxfmm_plan* plan, const DeviceArray<X>& x, const OutputsOf<X>& out)
-    {
-        const gmxfmm_device_output all = out.all();
-        ASSERT_EQ(gmxfmm_enqueue(plan, x.data(), &all, stream_), GMXFMM_OK) << gmxfmm_message(plan);
-    }
-    template <class X>
-    void charge(gmxfmm_plan* plan, const DeviceArray<X>& q, std::size_t n, const int* index = nullptr)
-    {
-        ASSERT_EQ(gmxfmm_enqueue_charges(plan, static_cast<std::int64_t>(n), index, q.data(), stream_), GMXFMM_OK)
-            << gmxfmm_message(plan);
-    }
-    /* What is enqueued from here on, as a graph. */
-    template <class Enqueue>
-    cudaGraphExec_t captured(Enqueue enqueue)
-    {
-        cudaGraph_t     graph = nullptr;
-        cudaGraphExec_t exec  = nullptr;
-        EXPECT_EQ(cudaStreamBeginCapture(stream_, cudaStreamCaptureModeThreadLocal), cudaSuccess);
-        enqueue();
-        EXPECT_EQ(cudaStreamEndCapture(stream_, &graph), cudaSuccess);
-        EXPECT_EQ(cudaGraphInstantiate(&exec, graph, 0), cudaSuccess);
-        cudaGraphDestroy(graph);
-        return exec;
-    }
-};
-
-template <class X>
-void expectSameBits(const OutputsOf<X>& out, const OutputsOf<X>& expected)
-{
-    EXPECT_EQ(out.status.get()[0], GMXFMM_OK);
-    EXPECT_EQ(expected.status.get()[0], GMXFMM_OK);
-    EXPECT_EQ(out.force.get(), expected.force.get());
-    EXPECT_EQ(out.field.get(), expected.field.get());
-    EXPECT_EQ(out.potential.get(), expected.potential.get());
-    EXPECT_EQ(out.energy.get(), expected.energy.get());
-    EXPECT_EQ(out.virial.get(), expected.virial.get());
-}
-
-class CudaChargesOf : public ChargesOnStream<testing::TestWithParam<Case>>
+class CudaChargesOf : public OnStream<testing::TestWithParam<Case>>
 {
   protected:
     const gmxfmm_options& options() const
     {
         return GetParam().options;
-    }
-    /* test(X()) for the array type of the case */
-    template <class Test>
-    void forArrays(Test test)
-    {
-        GetParam().arrays == GMXFMM_DOUBLE ? test(double()) : test(float());
     }
     /* The step at x of a plan that was made with these charges, or whose charges were set by the call that waits, and
      * whose particles were assigned at `cells`. */
@@ -174,7 +102,7 @@ class CudaChargesOf : public ChargesOnStream<testing::TestWithParam<Case>>
         {
             EXPECT_EQ(gmxfmm_set_charges(plan.get(), static_cast<std::int64_t>(s.size()), charges.data()), GMXFMM_OK);
         }
-        step(plan.get(), there, *out);
+        enqueue(plan.get(), there, *out, stream_);
         wait();
         return out;
     }
@@ -191,14 +119,14 @@ class CudaChargesOf : public ChargesOnStream<testing::TestWithParam<Case>>
     const System system_ = water({2, 0, 0, 0, 2, 0, 0, 0, 2}, 5);
 };
 
-class CudaCharges : public ChargesOnStream<testing::Test>
+class CudaCharges : public OnStream<testing::Test>
 {
   protected:
     void expectRefused(
         gmxfmm_plan* plan, std::int64_t count, const int* index, gmxfmm_status status, const std::string& word)
     {
         EXPECT_EQ(gmxfmm_enqueue_charges(plan, count, index, q_, stream_), status);
-        EXPECT_NE(std::string(gmxfmm_message(plan)).find(word), std::string::npos) << gmxfmm_message(plan);
+        expectMessage(plan, word);
     }
     const System         system_  = water({2, 0, 0, 0, 2, 0, 0, 0, 2}, 5);
     const gmxfmm_options options_ = onDevice(explicitOptions(8, 5, 5, 5, 1));
@@ -210,246 +138,241 @@ class CudaCharges : public ChargesOnStream<testing::Test>
 /* Neutral charges, and such with a net charge, whose background is that of the sum on the device. */
 TEST_P(CudaChargesOf, AllAreThoseOfSetCharges)
 {
-    forArrays(
-        [&](auto number)
-        {
-            using X = decltype(number);
-            Plan                 plan(system_, options());
-            const std::size_t    n = system_.size();
-            const DeviceArray<X> x(asArray<X>(system_.x));
-            const OutputsOf<X>   before(n), out(n);
-            step(plan.get(), x, before);
-            wait();
-            for (const double net : {0.0, 25.0})
-            {
-                SCOPED_TRACE(net);
-                const Numbers        q = otherCharges(n, net);
-                const DeviceArray<X> charges(asArray<X>(q));
-                charge(plan.get(), charges, n);
-                step(plan.get(), x, out);
-                wait();
-                expectThoseOf(out, q, system_.x, system_.x);
-                EXPECT_NE(out.force.get(), before.force.get());
-            }
-        });
+    forArrays(GetParam().arrays,
+              [&](auto number)
+              {
+                  using X = decltype(number);
+                  Plan                 plan(system_, options());
+                  const std::size_t    n = system_.size();
+                  const DeviceArray<X> x(asArray<X>(system_.x));
+                  const OutputsOf<X>   before(n), out(n);
+                  enqueue(plan.get(), x, before, stream_);
+                  wait();
+                  for (const double net : {0.0, 25.0})
+                  {
+                      SCOPED_TRACE(net);
+                      const Numbers        q = otherCharges(n, net);
+                      const DeviceArray<X> charges(asArray<X>(q));
+                      enqueueCharges(plan.get(), n, charges, stream_);
+                      enqueue(plan.get(), x, out, stream_);
+                      wait();
+                      expectThoseOf(out, q, system_.x, system_.x);
+                      EXPECT_NE(out.force.get(), before.force.get());
+                  }
+              });
 }
 
 /* One step behind the other with nothing awaited: each has the charges that were put before it. */
 TEST_P(CudaChargesOf, SomeAreThoseOfSetCharges)
 {
-    forArrays(
-        [&](auto number)
-        {
-            using X = decltype(number);
-            enum
-            {
-                c_steps = 4
-            };
-            Plan                                           plan(system_, options());
-            const std::size_t                              n = system_.size();
-            const DeviceArray<X>                           x(asArray<X>(system_.x));
-            const Numbers                                  other = otherCharges(n, 40);
-            std::vector<Numbers>                           now(c_steps, system_.q);
-            std::vector<std::unique_ptr<DeviceArray<X>>>   q;
-            std::vector<std::unique_ptr<DeviceArray<int>>> index;
-            std::vector<std::unique_ptr<OutputsOf<X>>>     out;
-            std::vector<std::size_t>                       num;
-            for (std::size_t k = 0; k < c_steps; k++)
-            {
-                std::vector<int> which;
-                Numbers          some;
-                now[k] = k > 0 ? now[k - 1] : now[k];
-                for (std::size_t i = n; i-- > 0;)
-                {
-                    if (k < 3 && (i + k) % (3 + 10 * k) == 0) /* none in the last step */
-                    {
-                        which.push_back(static_cast<int>(i));
-                        some.push_back(other[i] + static_cast<double>(k));
-                        now[k][i] = other[i] + static_cast<double>(k);
-                    }
-                }
-                now[k] = [&]
-                {
-                    const std::vector<X> rounded = asArray<X>(now[k]);
-                    return Numbers(rounded.begin(), rounded.end());
-                }();
-                num.push_back(which.size());
-                q.push_back(std::make_unique<DeviceArray<X>>(asArray<X>(some)));
-                index.push_back(std::make_unique<DeviceArray<int>>(which));
-                out.push_back(std::make_unique<OutputsOf<X>>(n));
-            }
-            for (std::size_t k = 0; k < c_steps; k++)
-            {
-                charge(plan.get(), *q[k], num[k], index[k]->data());
-                step(plan.get(), x, *out[k]);
-            }
-            wait();
-            for (std::size_t k = 0; k < c_steps; k++)
-            {
-                SCOPED_TRACE(k);
-                expectThoseOf(*out[k], now[k], system_.x, system_.x);
-            }
-            EXPECT_EQ(out[3]->force.get(), out[2]->force.get()) << "no charges were changed";
-        });
+    forArrays(GetParam().arrays,
+              [&](auto number)
+              {
+                  using X = decltype(number);
+                  enum
+                  {
+                      c_steps = 4
+                  };
+                  Plan                                           plan(system_, options());
+                  const std::size_t                              n = system_.size();
+                  const DeviceArray<X>                           x(asArray<X>(system_.x));
+                  const Numbers                                  other = otherCharges(n, 40);
+                  std::vector<Numbers>                           now(c_steps, system_.q);
+                  std::vector<std::unique_ptr<DeviceArray<X>>>   q;
+                  std::vector<std::unique_ptr<DeviceArray<int>>> index;
+                  std::vector<std::unique_ptr<OutputsOf<X>>>     out;
+                  std::vector<std::size_t>                       num;
+                  for (std::size_t k = 0; k < c_steps; k++)
+                  {
+                      std::vector<int> which;
+                      Numbers          some;
+                      now[k] = k > 0 ? now[k - 1] : now[k];
+                      for (std::size_t i = n; i-- > 0;)
+                      {
+                          if (k < 3 && (i + k) % (3 + 10 * k) == 0) /* none in the last step */
+                          {
+                              which.push_back(static_cast<int>(i));
+                              some.push_back(other[i] + static_cast<double>(k));
+                              now[k][i] = other[i] + static_cast<double>(k);
+                          }
+                      }
+                      const std::vector<X> rounded = asArray<X>(now[k]);
+                      now[k].assign(rounded.begin(), rounded.end());
+                      num.push_back(which.size());
+                      q.push_back(std::make_unique<DeviceArray<X>>(asArray<X>(some)));
+                      index.push_back(std::make_unique<DeviceArray<int>>(which));
+                      out.push_back(std::make_unique<OutputsOf<X>>(n));
+                  }
+                  for (std::size_t k = 0; k < c_steps; k++)
+                  {
+                      enqueueCharges(plan.get(), num[k], *q[k], stream_, index[k]->data());
+                      enqueue(plan.get(), x, *out[k], stream_);
+                  }
+                  wait();
+                  for (std::size_t k = 0; k < c_steps; k++)
+                  {
+                      SCOPED_TRACE(k);
+                      expectThoseOf(*out[k], now[k], system_.x, system_.x);
+                  }
+                  EXPECT_EQ(out[3]->force.get(), out[2]->force.get()) << "no charges were changed";
+              });
 }
 
 /* A graph of steps that was captured before follows them, and its version says so. */
 TEST_P(CudaChargesOf, CountInGraphsCapturedBefore)
 {
-    forArrays(
-        [&](auto number)
-        {
-            using X = decltype(number);
-            Plan                 plan(system_, options());
-            const std::size_t    n = system_.size();
-            const Numbers        q = otherCharges(n, 25);
-            const DeviceArray<X> x(asArray<X>(system_.x)), charges(asArray<X>(q)), old(asArray<X>(system_.q));
-            const OutputsOf<X>   out(n);
-            step(plan.get(), x, out);
-            wait();
-            const auto            force   = out.force.get();
-            const std::int64_t    version = gmxfmm_graph_version(plan.get());
-            const cudaGraphExec_t graph   = captured([&] { step(plan.get(), x, out); });
-            charge(plan.get(), charges, n);
-            ASSERT_EQ(cudaGraphLaunch(graph, stream_), cudaSuccess);
-            wait();
-            expectThoseOf(out, q, system_.x, system_.x);
-            charge(plan.get(), old, n);
-            ASSERT_EQ(cudaGraphLaunch(graph, stream_), cudaSuccess);
-            wait();
-            EXPECT_EQ(out.force.get(), force);
-            EXPECT_EQ(gmxfmm_graph_version(plan.get()), version);
-            cudaGraphExecDestroy(graph);
-        });
+    forArrays(GetParam().arrays,
+              [&](auto number)
+              {
+                  using X = decltype(number);
+                  Plan                 plan(system_, options());
+                  const std::size_t    n = system_.size();
+                  const Numbers        q = otherCharges(n, 25);
+                  const DeviceArray<X> x(asArray<X>(system_.x)), charges(asArray<X>(q)), old(asArray<X>(system_.q));
+                  const OutputsOf<X>   out(n);
+                  enqueue(plan.get(), x, out, stream_);
+                  wait();
+                  const auto         force   = out.force.get();
+                  const std::int64_t version = gmxfmm_graph_version(plan.get());
+                  const Graph        graph(stream_, [&] { enqueue(plan.get(), x, out, stream_); });
+                  enqueueCharges(plan.get(), n, charges, stream_);
+                  graph.launch(stream_);
+                  wait();
+                  expectThoseOf(out, q, system_.x, system_.x);
+                  enqueueCharges(plan.get(), n, old, stream_);
+                  graph.launch(stream_);
+                  wait();
+                  EXPECT_EQ(out.force.get(), force);
+                  EXPECT_EQ(gmxfmm_graph_version(plan.get()), version);
+              });
 }
 
 /* What is enqueued does not wait, so that it may be captured itself. */
 TEST_P(CudaChargesOf, CanBeCapturedWithAStep)
 {
-    forArrays(
-        [&](auto number)
-        {
-            using X = decltype(number);
-            Plan                 plan(system_, options());
-            const std::size_t    n = system_.size();
-            const DeviceArray<X> x(asArray<X>(system_.x));
-            DeviceArray<X>       q(asArray<X>(system_.q));
-            const OutputsOf<X>   out(n);
-            charge(plan.get(), q, n);
-            step(plan.get(), x, out);
-            wait();
-            const cudaGraphExec_t graph = captured(
-                [&]
-                {
-                    charge(plan.get(), q, n);
-                    step(plan.get(), x, out);
-                });
-            for (const double net : {-30.0, 0.0})
-            {
-                const Numbers other = otherCharges(n, net);
-                q.put(asArray<X>(other));
-                ASSERT_EQ(cudaGraphLaunch(graph, stream_), cudaSuccess);
-                wait();
-                expectThoseOf(out, other, system_.x, system_.x);
-            }
-            cudaGraphExecDestroy(graph);
-        });
+    forArrays(GetParam().arrays,
+              [&](auto number)
+              {
+                  using X = decltype(number);
+                  Plan                 plan(system_, options());
+                  const std::size_t    n = system_.size();
+                  const DeviceArray<X> x(asArray<X>(system_.x));
+                  DeviceArray<X>       q(asArray<X>(system_.q));
+                  const OutputsOf<X>   out(n);
+                  enqueueCharges(plan.get(), n, q, stream_);
+                  enqueue(plan.get(), x, out, stream_);
+                  wait();
+                  const Graph graph(stream_,
+                                    [&]
+                                    {
+                                        enqueueCharges(plan.get(), n, q, stream_);
+                                        enqueue(plan.get(), x, out, stream_);
+                                    });
+                  for (const double net : {-30.0, 0.0})
+                  {
+                      const Numbers other = otherCharges(n, net);
+                      q.put(asArray<X>(other));
+                      graph.launch(stream_);
+                      wait();
+                      expectThoseOf(out, other, system_.x, system_.x);
+                  }
+              });
 }
 
 /* Assignments by both calls leave the charges as they are, also those that came before the first one. */
 TEST_P(CudaChargesOf, StayWithAssignments)
 {
-    forArrays(
-        [&](auto number)
-        {
-            using X                    = decltype(number);
-            const std::size_t    n     = system_.size();
-            const Numbers        there = moved(system_.x, 0.7), q = otherCharges(n, 25);
-            Plan                 plan(system_, options());
-            const DeviceArray<X> x(asArray<X>(there)), charges(asArray<X>(q));
-            const OutputsOf<X>   out(n);
-            charge(plan.get(), charges, n);
-            if (gmxfmm_capabilities(plan.get()) & GMXFMM_CAN_ENQUEUE_ASSIGN)
-            {
-                ASSERT_EQ(gmxfmm_enqueue_assign(plan.get(), x.data(), stream_), GMXFMM_OK)
-                    << gmxfmm_message(plan.get());
-                step(plan.get(), x, out);
-                wait();
-                expectThoseOf(out, q, there, there);
-            }
-            wait();
-            if (options().boundary != GMXFMM_OPEN) /* whose cells keep the size that the first assignment gave them */
-            {
-                plan.assign(there);
-                step(plan.get(), x, out);
-                wait();
-                expectThoseOf(out, q, there, there);
-            }
+    forArrays(GetParam().arrays,
+              [&](auto number)
+              {
+                  using X                    = decltype(number);
+                  const std::size_t    n     = system_.size();
+                  const Numbers        there = moved(system_.x, 0.7), q = otherCharges(n, 25);
+                  Plan                 plan(system_, options());
+                  const DeviceArray<X> x(asArray<X>(there)), charges(asArray<X>(q));
+                  const OutputsOf<X>   out(n);
+                  enqueueCharges(plan.get(), n, charges, stream_);
+                  if (gmxfmm_capabilities(plan.get()) & GMXFMM_CAN_ENQUEUE_ASSIGN)
+                  {
+                      enqueueAssign(plan.get(), x, stream_);
+                      enqueue(plan.get(), x, out, stream_);
+                      wait();
+                      expectThoseOf(out, q, there, there);
+                  }
+                  wait();
+                  if (options().boundary !=
+                      GMXFMM_OPEN) /* whose cells keep the size that the first assignment gave them */
+                  {
+                      plan.assign(there);
+                      enqueue(plan.get(), x, out, stream_);
+                      wait();
+                      expectThoseOf(out, q, there, there);
+                  }
 
-            /* another number of particles, which are in no cells yet */
-            System fewer = withoutExclusions(system_);
-            fewer.x.resize(3 * (n - 30));
-            fewer.q.resize(n - 30);
-            const std::vector<X> first = asArray<X>(fewer.q);
-            fewer.q                    = Numbers(q.begin(), q.end() - 30);
-            const DeviceArray<X> at(asArray<X>(fewer.x)), all(asArray<X>(fewer.q));
-            const OutputsOf<X>   few(n - 30), expected(n - 30);
-            ASSERT_EQ(gmxfmm_set_charges(plan.get(), static_cast<std::int64_t>(n - 30), first.data()), GMXFMM_OK);
-            charge(plan.get(), all, n - 30);
-            wait();
-            plan.assign(fewer.x);
-            step(plan.get(), at, few);
-            Plan fresh(fewer, options());
-            step(fresh.get(), at, expected);
-            wait();
-            expectSameBits(few, expected);
-        });
+                  /* another number of particles, which are in no cells yet */
+                  System fewer = withoutExclusions(system_);
+                  fewer.x.resize(3 * (n - 30));
+                  fewer.q.resize(n - 30);
+                  const std::vector<X> first = asArray<X>(fewer.q);
+                  fewer.q                    = Numbers(q.begin(), q.end() - 30);
+                  const DeviceArray<X> at(asArray<X>(fewer.x)), all(asArray<X>(fewer.q));
+                  const OutputsOf<X>   few(n - 30), expected(n - 30);
+                  ASSERT_EQ(gmxfmm_set_charges(plan.get(), static_cast<std::int64_t>(n - 30), first.data()), GMXFMM_OK);
+                  enqueueCharges(plan.get(), n - 30, all, stream_);
+                  wait();
+                  plan.assign(fewer.x);
+                  enqueue(plan.get(), at, few, stream_);
+                  Plan fresh(fewer, options());
+                  enqueue(fresh.get(), at, expected, stream_);
+                  wait();
+                  expectSameBits(few, expected);
+              });
 }
 
 /* A charge that is not finite is found by the steps that follow it, until it has been replaced. */
 TEST_P(CudaChargesOf, BadOnesAreReportedAndHealed)
 {
-    forArrays(
-        [&](auto number)
-        {
-            using X = decltype(number);
-            Plan                   plan(system_, options());
-            const std::size_t      n = system_.size();
-            const DeviceArray<X>   x(asArray<X>(system_.x));
-            const OutputsOf<X>     out(n), before(n);
-            const DeviceArray<int> which(std::vector<int>{17});
-            DeviceArray<X>         one(asArray<X>({0.0}));
-            step(plan.get(), x, before);
-            wait();
-            for (const X bad : {std::numeric_limits<X>::quiet_NaN(), std::numeric_limits<X>::infinity()})
-            {
-                one.put({bad});
-                charge(plan.get(), one, 1, which.data());
-                for (int i = 0; i < 2; i++)
-                {
-                    step(plan.get(), x, out);
-                    wait();
-                    EXPECT_EQ(out.status.get()[0], GMXFMM_ERROR_CHARGE);
-                }
-                one.put(asArray<X>({system_.q[17]}));
-                charge(plan.get(), one, 1, which.data());
-                step(plan.get(), x, out);
-                wait();
-                expectSameBits(out, before);
-            }
-            /* and by set_charges */
-            one.put({std::numeric_limits<X>::quiet_NaN()});
-            charge(plan.get(), one, 1, which.data());
-            wait();
-            const std::vector<X> good = asArray<X>(system_.q);
-            ASSERT_EQ(gmxfmm_set_charges(plan.get(), static_cast<std::int64_t>(n), good.data()), GMXFMM_OK);
-            step(plan.get(), x, out);
-            wait();
-            expectSameBits(out, before);
-        });
+    forArrays(GetParam().arrays,
+              [&](auto number)
+              {
+                  using X = decltype(number);
+                  Plan                   plan(system_, options());
+                  const std::size_t      n = system_.size();
+                  const DeviceArray<X>   x(asArray<X>(system_.x));
+                  const OutputsOf<X>     out(n), before(n);
+                  const DeviceArray<int> which(std::vector<int>{17});
+                  DeviceArray<X>         one(asArray<X>({0.0}));
+                  enqueue(plan.get(), x, before, stream_);
+                  wait();
+                  for (const X bad : {std::numeric_limits<X>::quiet_NaN(), std::numeric_limits<X>::infinity()})
+                  {
+                      one.put({bad});
+                      enqueueCharges(plan.get(), 1, one, stream_, which.data());
+                      for (int i = 0; i < 2; i++)
+                      {
+                          enqueue(plan.get(), x, out, stream_);
+                          wait();
+                          EXPECT_EQ(out.status.get()[0], GMXFMM_ERROR_CHARGE);
+                      }
+                      one.put(asArray<X>({system_.q[17]}));
+                      enqueueCharges(plan.get(), 1, one, stream_, which.data());
+                      enqueue(plan.get(), x, out, stream_);
+                      wait();
+                      expectSameBits(out, before);
+                  }
+                  /* and by set_charges */
+                  one.put({std::numeric_limits<X>::quiet_NaN()});
+                  enqueueCharges(plan.get(), 1, one, stream_, which.data());
+                  wait();
+                  const std::vector<X> good = asArray<X>(system_.q);
+                  ASSERT_EQ(gmxfmm_set_charges(plan.get(), static_cast<std::int64_t>(n), good.data()), GMXFMM_OK);
+                  enqueue(plan.get(), x, out, stream_);
+                  wait();
+                  expectSameBits(out, before);
+              });
 }
 
-INSTANTIATE_TEST_SUITE_P(Plans, CudaChargesOf, testing::ValuesIn(cases()), caseName);
+INSTANTIATE_TEST_SUITE_P(Plans, CudaChargesOf, testing::ValuesIn(cases()), parameterName<Case>);
 
 /* The call that waits has them, too, and their error. */
 TEST_F(CudaCharges, CountInExecute)
@@ -459,7 +382,7 @@ TEST_F(CudaCharges, CountInExecute)
     Plan                      plan(system_, options_);
     const DeviceArray<double> charges(q);
     changed.q = q;
-    charge(plan.get(), charges, q.size());
+    enqueueCharges(plan.get(), q.size(), charges, stream_);
     wait();
     const Result r = plan.execute(system_.x), expected = solve(changed, options_);
     EXPECT_EQ(r.force, expected.force);
@@ -470,7 +393,7 @@ TEST_F(CudaCharges, CountInExecute)
     gmxfmm_output             output = sized<gmxfmm_output>();
     Numbers                   force(3 * q.size());
     output.force = force.data();
-    charge(plan.get(), bad, 1, which.data());
+    enqueueCharges(plan.get(), 1, bad, stream_, which.data());
     wait();
     EXPECT_EQ(gmxfmm_execute(plan.get(), system_.x.data(), &output), GMXFMM_ERROR_CHARGE);
     EXPECT_NE(std::string(gmxfmm_message(plan.get())), "");
@@ -492,16 +415,14 @@ TEST_F(CudaCharges, IndicesOfNoParticleAreFound)
         const DeviceArray<double> values(Numbers{0.25, 0.5, -0.75}), value(Numbers{q[7]});
         q[3] = 0.25;
         q[5] = -0.75;
-        charge(plan.get(), values, 3, which.data());
+        enqueueCharges(plan.get(), 3, values, stream_, which.data());
         wait();
         for (int i = 0; i < 2; i++)
         {
             EXPECT_EQ(gmxfmm_execute(plan.get(), system_.x.data(), &output), GMXFMM_ERROR_CHARGE);
-            EXPECT_NE(std::string(gmxfmm_message(plan.get())).find("index of charge 1 of enqueue_charges"),
-                      std::string::npos)
-                << gmxfmm_message(plan.get());
+            expectMessage(plan.get(), "index of charge 1 of enqueue_charges");
         }
-        charge(plan.get(), value, 1, again.data());
+        enqueueCharges(plan.get(), 1, value, stream_, again.data());
         wait();
         System changed = system_;
         changed.q      = q;
@@ -526,7 +447,7 @@ TEST_F(CudaCharges, CountAtTargets)
         plan.assign(system_.x);
         if (onStream)
         {
-            charge(plan.get(), charges, q.size());
+            enqueueCharges(plan.get(), q.size(), charges, stream_);
             wait();
         }
         else
@@ -546,7 +467,7 @@ TEST_F(CudaCharges, MisuseIsRefused)
     const DeviceArray<double> q(system_.q), x(system_.x);
     const DeviceArray<int>    index(std::vector<int>(system_.size() + 1, 0));
     const Outputs             before(system_.size()), out(system_.size());
-    step(plan.get(), x, before);
+    enqueue(plan.get(), x, before, stream_);
     wait();
     q_ = q.data();
     expectRefused(plan.get(), -1, nullptr, GMXFMM_ERROR_OPTION, "-1");
@@ -574,7 +495,7 @@ TEST_F(CudaCharges, MisuseIsRefused)
     Plan treecode(withoutExclusions(system_), tree);
     expectRefused(treecode.get(), n, nullptr, GMXFMM_ERROR_UNSUPPORTED, "gmxfmm_set_charges");
 
-    step(plan.get(), x, out);
+    enqueue(plan.get(), x, out, stream_);
     wait();
     expectSameBits(out, before);
 }
@@ -584,6 +505,7 @@ TEST_F(CudaCharges, MisuseIsRefused)
 TEST_P(CudaChargesOf, GradientsAreThoseOfPotentials)
 {
     forArrays(
+        GetParam().arrays,
         [&](auto number)
         {
             using X                 = decltype(number);
@@ -611,8 +533,7 @@ TEST_P(CudaChargesOf, GradientsAreThoseOfPotentials)
             ASSERT_EQ(gmxfmm_set_charge_derivatives(plan.get(), num, start.data(), index.data(), dq.data()), GMXFMM_OK)
                 << gmxfmm_message(plan.get());
             EXPECT_NE(gmxfmm_graph_version(plan.get()), version);
-            const auto enqueue = [&](const gmxfmm_device_output& wanted)
-            { ASSERT_EQ(gmxfmm_enqueue(plan.get(), x.data(), &wanted, stream_), GMXFMM_OK); };
+            const auto step = [&](const gmxfmm_device_output& wanted) { enqueue(plan.get(), x, wanted, stream_); };
             const auto expectGradient = [&](const char* what)
             {
                 SCOPED_TRACE(what);
@@ -633,44 +554,43 @@ TEST_P(CudaChargesOf, GradientsAreThoseOfPotentials)
                     EXPECT_NEAR(found[static_cast<std::size_t>(k)], sum, most * size) << "parameter " << k;
                 }
             };
-            enqueue(all);
+            step(all);
             expectGradient("a step");
-            cudaGraphExec_t graph = captured([&] { enqueue(all); });
-            charge(plan.get(), charges, n);
-            ASSERT_EQ(cudaGraphLaunch(graph, stream_), cudaSuccess);
+            const Graph graph(stream_, [&] { step(all); });
+            enqueueCharges(plan.get(), n, charges, stream_);
+            graph.launch(stream_);
             expectGradient("a graph, new charges");
             const std::vector<double> before = gradient.get();
             const auto                force  = out.force.get();
             const double close = options().precision == GMXFMM_DOUBLE ? 1e-12 : 1e-5; /* moments come another way */
-            enqueue(forces);
+            step(forces);
             wait();
             EXPECT_LT(relativeRms(gradient.get(), before), close);
             EXPECT_LT(relativeRms(out.force.get(), force), close);
             const DeviceArray<X> there(asArray<X>(moved(system_.x, 0.7)));
             if (gmxfmm_capabilities(plan.get()) & GMXFMM_CAN_ENQUEUE_ASSIGN)
             {
-                ASSERT_EQ(gmxfmm_enqueue_assign(plan.get(), there.data(), stream_), GMXFMM_OK);
+                enqueueAssign(plan.get(), there, stream_);
             }
             else
             {
                 wait();
                 plan.assign(moved(system_.x, 0.7));
             }
-            ASSERT_EQ(gmxfmm_enqueue(plan.get(), there.data(), &all, stream_), GMXFMM_OK);
+            enqueue(plan.get(), there, all, stream_);
             expectGradient("another assignment");
             const std::vector<double> beside = gradient.get();
-            ASSERT_EQ(gmxfmm_enqueue(plan.get(), there.data(), &forces, stream_), GMXFMM_OK);
+            enqueue(plan.get(), there, forces, stream_);
             wait();
             EXPECT_LT(relativeRms(gradient.get(), beside), 1e-4); /* of a float */
             /* another parameter */
             const std::vector<int> few = {0, 3}, of = {5, 90, 6};
             ASSERT_EQ(gmxfmm_set_charge_derivatives(plan.get(), 1, few.data(), of.data(), dq.data()), GMXFMM_OK);
-            ASSERT_EQ(gmxfmm_enqueue(plan.get(), there.data(), &all, stream_), GMXFMM_OK);
+            enqueue(plan.get(), there, all, stream_);
             wait();
             const double first = gradient.get()[0];
-            ASSERT_EQ(gmxfmm_enqueue(plan.get(), there.data(), &forces, stream_), GMXFMM_OK);
+            enqueue(plan.get(), there, forces, stream_);
             wait();
             EXPECT_NEAR(gradient.get()[0], first, 1e-4 * std::fabs(first));
-            cudaGraphExecDestroy(graph);
         });
 }

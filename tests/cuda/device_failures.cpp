@@ -5,14 +5,14 @@
 #include <algorithm>
 #include <array>
 #include <string>
-#include <thread>
 
 #include <cuda_runtime_api.h>
 #include <gtest/gtest.h>
 
-#include "gmxfmm_parallel.h"
 #include "support/cuda.h"
 #include "support/device_arrays.h"
+#include "support/on_ranks.h"
+#include "support/on_stream.h"
 #include "support/paths.h"
 #include "support/systems.h"
 
@@ -213,7 +213,7 @@ TEST_F(DeviceFailures, NoMemoryIsAnErrorAndNoMore)
         }
         if (!all && status != GMXFMM_OK)
         {
-            EXPECT_NE(std::string(gmxfmm_message(plan)).find("memory"), std::string::npos) << gmxfmm_message(plan);
+            expectMessage(plan, "memory");
             EXPECT_EQ(compute(plan, &force), GMXFMM_OK) << gmxfmm_message(plan);
         }
         EXPECT_EQ(force, expected);
@@ -238,10 +238,8 @@ TEST_F(DeviceFailures, AFullDeviceIsNamed)
     failures.allocation = 0;
     failures.made       = 0;
     EXPECT_EQ(compute(plan, &force), GMXFMM_ERROR_MEMORY);
-    EXPECT_NE(std::string(gmxfmm_message(plan)).find("device 1 has no memory"), std::string::npos)
-        << gmxfmm_message(plan);
-    EXPECT_NE(std::string(gmxfmm_message(plan)).find("leave it out of devices"), std::string::npos)
-        << gmxfmm_message(plan);
+    expectMessage(plan, "device 1 has no memory");
+    expectMessage(plan, "leave it out of devices");
     gmxfmm_destroy(plan);
 }
 
@@ -398,43 +396,31 @@ TEST_F(DeviceFailures, NoMemoryOnOneRankIsToldByAll)
             SCOPED_TRACE(made);
             std::array<gmxfmm_status, 2> status = {};
             std::array<std::string, 2>   text;
-            std::array<std::thread, 2>   threads;
-            gmxfmm_threads*              ranks = nullptr;
-            failures                           = Failures();
-            failures.allocation                = made;
-            failures.ofOne                     = true;
-            ASSERT_EQ(gmxfmm_threads_create(&ranks, 2), GMXFMM_OK);
-            for (std::size_t rank = 0; rank < threads.size(); rank++)
-            {
-                threads[rank] = std::thread(
-                    [&, rank]
+            failures            = Failures();
+            failures.allocation = made;
+            failures.ofOne      = true;
+            onRanks(2,
+                    [&](const gmxfmm_comm& comm)
                     {
-                        const gmxfmm_comm   comm = gmxfmm_threads_comm(ranks, static_cast<int>(rank));
-                        std::vector<double> x, potential(n);
-                        gmxfmm_options      o            = onDevice(defaultOptions());
-                        gmxfmm_plan*        plan         = nullptr;
-                        gmxfmm_output       out          = sized<gmxfmm_output>();
-                        char                message[512] = "";
-                        guilty                           = rank == 1;
+                        const auto           rank = static_cast<std::size_t>(comm.rank);
+                        const auto           num  = static_cast<std::int64_t>(n);
+                        std::vector<double>  x, potential(n);
+                        const gmxfmm_options o            = onDevice(treecodeOptions(0.7, 2, 30, dual));
+                        gmxfmm_plan*         plan         = nullptr;
+                        gmxfmm_output        out          = sized<gmxfmm_output>();
+                        char                 message[512] = "";
+                        guilty                            = rank == 1;
                         for (std::size_t i = 0; i < 3 * n; i++)
                         {
                             x.push_back(static_cast<double>(i * 7919 % 1009) + 0.5 * static_cast<double>(rank));
                         }
                         out.potential = potential.data();
-                        o.method      = GMXFMM_TREECODE;
-                        o.boundary    = GMXFMM_OPEN;
-                        o.traversal   = dual ? GMXFMM_DUAL : GMXFMM_PARTICLE;
-                        o.theta       = 0.7;
-                        o.degree      = 2;
-                        o.leaf        = 30;
-                        o.num_threads = 1;
-                        status[rank]  = gmxfmm_create_parallel(&plan, &o, &comm, static_cast<std::int64_t>(n), nullptr,
-                                                               message, sizeof(message));
-                        text[rank]    = message;
+                        status[rank] = gmxfmm_create_parallel(&plan, &o, &comm, num, nullptr, message, sizeof(message));
+                        text[rank]   = message;
                         if (status[rank] == GMXFMM_OK)
                         {
                             const std::vector<double> q(n, 1);
-                            status[rank] = gmxfmm_set_charges(plan, static_cast<std::int64_t>(n), q.data());
+                            status[rank] = gmxfmm_set_charges(plan, num, q.data());
                             status[rank] = status[rank] == GMXFMM_OK ? gmxfmm_assign(plan, x.data()) : status[rank];
                             status[rank] =
                                 status[rank] == GMXFMM_OK ? gmxfmm_execute(plan, x.data(), &out) : status[rank];
@@ -442,12 +428,6 @@ TEST_F(DeviceFailures, NoMemoryOnOneRankIsToldByAll)
                         }
                         gmxfmm_destroy(plan);
                     });
-            }
-            for (std::thread& thread : threads)
-            {
-                thread.join();
-            }
-            gmxfmm_threads_destroy(ranks);
             failed = failures.made > made;
             EXPECT_EQ(status[0], status[1]) << text[0] << text[1];
             EXPECT_EQ(status[0], failed ? GMXFMM_ERROR_MEMORY : GMXFMM_OK) << text[0];

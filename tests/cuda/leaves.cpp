@@ -11,7 +11,6 @@
 #include <cuda_runtime_api.h>
 #include <gtest/gtest.h>
 
-#include "support/device_arrays.h"
 #include "support/norms.h"
 #include "support/on_stream.h"
 #include "support/paths.h"
@@ -101,13 +100,6 @@ void excludePairs(System* s)
     }
 }
 
-struct Values
-{
-    std::vector<double> potential, field, force;
-    double              energy = 0;
-    Mat3                virial = {};
-};
-
 /* Edge of the smallest leaves, and pairs at which a cell is divided: so that small systems, too, have many leaves. */
 const double c_edge  = 1e-5;
 const int    c_pairs = 3000;
@@ -123,10 +115,9 @@ template <class X>
 class LeavesPlan
 {
   public:
-    LeavesPlan(const System& s, gmxfmm_options options) : x_(s.x.begin(), s.x.end()), n_(s.size())
+    LeavesPlan(const System& s, const gmxfmm_options& options) : x_(s.x.begin(), s.x.end()), n_(s.size())
     {
-        options.array_type = sizeof(X) == sizeof(float) ? GMXFMM_SINGLE : GMXFMM_DOUBLE;
-        plan_              = std::make_unique<Plan>(s, options);
+        plan_ = std::make_unique<Plan>(s, withArrays<X>(options));
         EXPECT_NE(plan_->get()->domain.tree, nullptr);
         plan_->get()->domain.tree->most  = c_pairs;
         plan_->get()->tuning.target_edge = c_edge;
@@ -144,11 +135,11 @@ class LeavesPlan
         EXPECT_EQ(gmxfmm_set_targets(get(), static_cast<std::int64_t>(n_), at.data()), GMXFMM_OK);
         assign();
     }
-    Values execute(bool own = true)
+    Solution execute(bool own = true)
     {
         std::vector<X> potential(n_), field(3 * n_), force(own ? 3 * n_ : 0);
         gmxfmm_output  out = sized<gmxfmm_output>();
-        Values         v;
+        Solution       v;
         out.potential   = potential.data();
         out.field       = field.data();
         out.force       = own ? force.data() : nullptr;
@@ -213,7 +204,7 @@ class CudaLeaves : public OnStream<testing::TestWithParam<MethodAndPrecision>>
     {
         return isDouble() ? 1e-9 : 3e-3;
     }
-    static void expectValues(const Values& gpu, const Values& cpu)
+    static void expectValues(const Solution& gpu, const Solution& cpu)
     {
         expectEach(gpu.potential, cpu.potential, tolerance(), "potentials");
         expectEach(gpu.field, cpu.field, tolerance(), "fields");
@@ -247,31 +238,24 @@ class CudaLeaves : public OnStream<testing::TestWithParam<MethodAndPrecision>>
         LeavesPlan<double> cpu(s, options(6, 1, GMXFMM_CPU));
         gpu.setTargets(places);
         cpu.setTargets(places);
-        const Values v = gpu.execute(false), reference = cpu.execute(false);
+        const Solution v = gpu.execute(false), reference = cpu.execute(false);
         expectEach(v.potential, reference.potential, tolerance(), "potentials");
         expectEach(v.field, reference.field, tolerance(), "fields");
     }
     template <class X>
     void expectTheSameOnAStream(const System& s)
     {
-        LeavesPlan<X>              plan(s, options(6, 1, GMXFMM_CUDA));
-        const Values               values = plan.execute();
-        const DeviceArray<X>       x(plan.x());
-        OutputsOf<X>               out(s.size());
-        const gmxfmm_device_output all   = out.all();
-        cudaGraph_t                graph = nullptr;
-        cudaGraphExec_t            exec  = nullptr;
+        LeavesPlan<X>        plan(s, options(6, 1, GMXFMM_CUDA));
+        const Solution       values = plan.execute();
+        const DeviceArray<X> x(plan.x());
+        OutputsOf<X>         out(s.size());
+        const auto           step = [&] { enqueue(plan.get(), x, out, stream_); };
         /* once before it is captured: kernels are loaded when they are first launched */
-        ASSERT_EQ(gmxfmm_enqueue(plan.get(), x.data(), &all, stream_), GMXFMM_OK) << gmxfmm_message(plan.get());
+        step();
         wait();
-        ASSERT_EQ(cudaStreamBeginCapture(stream_, cudaStreamCaptureModeThreadLocal), cudaSuccess);
-        EXPECT_EQ(gmxfmm_enqueue(plan.get(), x.data(), &all, stream_), GMXFMM_OK) << gmxfmm_message(plan.get());
-        ASSERT_EQ(cudaStreamEndCapture(stream_, &graph), cudaSuccess);
-        ASSERT_EQ(cudaGraphInstantiate(&exec, graph, 0), cudaSuccess);
-        EXPECT_EQ(cudaGraphLaunch(exec, stream_), cudaSuccess);
+        const Graph graph(stream_, step);
+        graph.launch(stream_);
         wait();
-        cudaGraphExecDestroy(exec);
-        cudaGraphDestroy(graph);
         EXPECT_EQ(out.status.get()[0], GMXFMM_OK);
         EXPECT_EQ(asDoubles(out.force.get()), values.force);
         EXPECT_EQ(asDoubles(out.potential.get()), values.potential);
@@ -358,7 +342,7 @@ TEST_P(CudaLeaves, AssignedAnew)
     }
     const System       s = halfInACluster(4000), other = plummer(static_cast<int>(s.size()));
     LeavesPlan<double> plan(s, options(6, 1, GMXFMM_CUDA));
-    const Values       first = plan.execute();
+    const Solution     first = plan.execute();
     EXPECT_EQ(gmxfmm_assign(plan.get(), other.x.data()), GMXFMM_OK) << gmxfmm_message(plan.get());
     plan.assign();
     EXPECT_EQ(plan.execute().force, first.force);

@@ -15,6 +15,7 @@
 #include "support/cuda.h"
 #include "support/norms.h"
 #include "support/paths.h"
+#include "support/suites.h"
 #include "support/systems.h"
 
 extern "C"
@@ -45,11 +46,6 @@ struct Case
     int         order, depth, separation, particles;
     int         truncate = 0; /* m2l_truncate */
 };
-
-std::string caseName(const testing::TestParamInfo<Case>& info)
-{
-    return info.param.name;
-}
 
 /* A plan in double precision on the CPU that has executed, so that all levels have expansions. */
 std::unique_ptr<Plan> makePlan(const Case& c)
@@ -375,4 +371,4 @@ INSTANTIATE_TEST_SUITE_P(Cells,
                                          Case{"Order13TwoLayers", {3, 0, 0, 0, 3, 0, 0, 0, 3}, 13, 1, 2, 20},
                                          Case{"Order20", {3, 0, 0, 0, 3.3, 0, 0, 0, 2.8}, 20, 1, 1, 30},
                                          Case{"Order20Sparse", {0, 0, 0, 0, 0, 0, 0, 0, 0}, 20, 3, 1, 15}),
-                         caseName);
+                         parameterName<Case>);

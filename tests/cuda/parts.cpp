@@ -10,9 +10,8 @@
 #include <cuda_runtime_api.h>
 #include <gtest/gtest.h>
 
-#include "support/cuda.h"
-#include "support/device_arrays.h"
 #include "support/on_stream.h"
+#include "support/partly_periodic.h"
 #include "support/paths.h"
 #include "support/systems.h"
 
@@ -85,34 +84,6 @@ std::vector<Shares> sharesOf(std::size_t parts)
             {growing, every}, {last, {}},         {{}, equal},   {{}, {}}};
 }
 
-template <class X>
-std::vector<X> asArray(const std::vector<double>& x)
-{
-    return std::vector<X>(x.begin(), x.end());
-}
-
-/* Particles moved by up to `distance` along each axis. */
-std::vector<double> moved(std::vector<double> x, double distance, std::uint64_t seed)
-{
-    Random random(seed);
-    for (double& xi : x)
-    {
-        xi += distance * random.centred();
-    }
-    return x;
-}
-
-template <class X>
-void expectSameBits(const OutputsOf<X>& out, const OutputsOf<X>& expected)
-{
-    EXPECT_EQ(out.status.get()[0], GMXFMM_OK);
-    EXPECT_EQ(out.force.get(), expected.force.get());
-    EXPECT_EQ(out.field.get(), expected.field.get());
-    EXPECT_EQ(out.potential.get(), expected.potential.get());
-    EXPECT_EQ(out.energy.get(), expected.energy.get());
-    EXPECT_EQ(out.virial.get(), expected.virial.get());
-}
-
 class CudaParts : public OnStream<testing::Test>
 {
   protected:
@@ -120,8 +91,7 @@ class CudaParts : public OnStream<testing::Test>
     void step(Plan* plan, const std::vector<double>& x, const gmxfmm_device_output& wanted) const
     {
         const DeviceArray<X> there(asArray<X>(x));
-        ASSERT_EQ(gmxfmm_enqueue(plan->get(), there.data(), &wanted, stream_), GMXFMM_OK)
-            << gmxfmm_message(plan->get());
+        enqueue(plan->get(), there, wanted, stream_);
         wait();
     }
     template <class X>
@@ -135,9 +105,8 @@ class CudaParts : public OnStream<testing::Test>
 template <class X>
 void CudaParts::compare(const System& s, const gmxfmm_options& given) const
 {
-    gmxfmm_options options      = given;
-    options.array_type          = std::is_same<X, double>::value ? GMXFMM_DOUBLE : GMXFMM_SINGLE;
-    const std::vector<double> x = moved(s.x, 0.01, 7);
+    const gmxfmm_options      options = withArrays<X>(given);
+    const std::vector<double> x       = moved(s.x, 0.01, 7);
     Plan                      one(s, options);
     OutputsOf<X>              expected(s.size()), forces(s.size());
     gmxfmm_device_output      few = sized<gmxfmm_device_output>();
@@ -165,31 +134,13 @@ void CudaParts::compare(const System& s, const gmxfmm_options& given) const
     }
 }
 
-/* Ions anywhere in a box with rectangular faces. */
+/* Ions anywhere in a box with rectangular faces, and beyond them. */
 System cloud(const Mat3& box, int n, std::uint64_t seed)
 {
     System s;
     Random random(seed);
     s.box = box;
-    for (int i = 0; i < n; i++)
-    {
-        Vec3 r;
-        for (std::size_t d = 0; d < 3; d++)
-        {
-            r[d] = box[4 * d] * (0.5 + random.centred());
-        }
-        s.add(r, i % 2 ? -1 : 1);
-    }
-    return s;
-}
-
-/* Pairs that a molecule's size does not keep near. */
-System withFarExclusions(System s)
-{
-    for (std::size_t i = 0; i < 10; i++)
-    {
-        s.exclude(30 * i, farthestFrom(s, 30 * i));
-    }
+    scatter(&s, n, {-box[0] / 2, -box[4] / 2, -box[8] / 2}, {2 * box[0], 2 * box[4], 2 * box[8]}, &random);
     return s;
 }
 
@@ -242,16 +193,12 @@ TEST_F(CudaParts, OfSlabs)
                  wide = ions({6, 0, 0, 0, 3, 0, 0, 0, 1}, 3000, 6);
     for (const gmxfmm_precision precision : {GMXFMM_DOUBLE, GMXFMM_SINGLE})
     {
-        gmxfmm_options options = onDevice(explicitOptions(6, 9, 4, 3, 1, precision));
-        std::fill_n(options.periodic, 2, 1);
-        compare<double>(withFarExclusions(flat), options);
-        compare<float>(rotated(flat, {1, 2, 3}, 0.7), options);
-        options = onDevice(explicitOptions(4, 36, 18, 8, 1, precision));
-        std::fill_n(options.periodic, 2, 1);
-        compare<double>(wide, options);
-        options = onDevice(depthOptions(GMXFMM_M2L_ROTATION, 6, 2, 1, precision));
-        std::fill_n(options.periodic, 2, 1);
-        compare<double>(wide, options);
+        const auto slab = [](const gmxfmm_options& options) { return periodicAlong(onDevice(options), {1, 1, 0}); };
+        const gmxfmm_options few = slab(explicitOptions(6, 9, 4, 3, 1, precision));
+        compare<double>(withFarExclusions(flat), few);
+        compare<float>(rotated(flat, {1, 2, 3}, 0.7), few);
+        compare<double>(wide, slab(explicitOptions(4, 36, 18, 8, 1, precision)));
+        compare<double>(wide, slab(depthOptions(GMXFMM_M2L_ROTATION, 6, 2, 1, precision)));
     }
 }
 
@@ -354,7 +301,7 @@ TEST_F(CudaParts, OfTargets)
     const System places = ions(s.box, 300, 9);
     for (const gmxfmm_options& options : {options_, withBoundary(options_, Boundary::Open)})
     {
-        std::vector<double>         expected;
+        Values                      expected;
         std::vector<gmxfmm_options> all = {options};
         for (const std::vector<int>& devices : divisions())
         {
@@ -365,17 +312,11 @@ TEST_F(CudaParts, OfTargets)
         }
         for (const gmxfmm_options& o : all)
         {
-            Plan                plan(s, o);
-            std::vector<double> values(4 * places.size());
-            gmxfmm_output       out = sized<gmxfmm_output>();
-            out.potential           = values.data();
-            out.field               = values.data() + places.size();
-            ASSERT_EQ(gmxfmm_set_targets(plan.get(), static_cast<std::int64_t>(places.size()), places.x.data()),
-                      GMXFMM_OK);
-            ASSERT_EQ(gmxfmm_assign(plan.get(), s.x.data()), GMXFMM_OK) << gmxfmm_message(plan.get());
-            ASSERT_EQ(gmxfmm_execute(plan.get(), s.x.data(), &out), GMXFMM_OK) << gmxfmm_message(plan.get());
-            expected = expected.empty() ? values : expected;
-            EXPECT_EQ(values, expected);
+            Plan         plan(s, o);
+            const Values v = valuesAt(plan.get(), s.x, places.x);
+            expected       = expected.potential.empty() ? v : expected;
+            EXPECT_EQ(v.potential, expected.potential);
+            EXPECT_EQ(v.field, expected.field);
         }
     }
 }
@@ -392,13 +333,12 @@ struct Trajectory
     }
     void assign(const DeviceArray<double>& x)
     {
-        ASSERT_EQ(gmxfmm_enqueue_assign(plan.get(), x.data(), stream), GMXFMM_OK) << gmxfmm_message(plan.get());
+        enqueueAssign(plan.get(), x, stream);
     }
     void step(const DeviceArray<double>& x)
     {
         out.push_back(std::make_unique<Outputs>(s.size()));
-        const auto all = out.back()->all();
-        ASSERT_EQ(gmxfmm_enqueue(plan.get(), x.data(), &all, stream), GMXFMM_OK) << gmxfmm_message(plan.get());
+        enqueue(plan.get(), x, *out.back(), stream);
     }
     /* What the last step gave, kept while a graph writes its arrays again. */
     void keep()
@@ -447,16 +387,6 @@ void expectSameSteps(const System&                           s,
             }
         }
     }
-}
-
-/* All particles near the origin's corner of the box. */
-std::vector<double> crowded(std::vector<double> x)
-{
-    for (double& xi : x)
-    {
-        xi *= 0.15;
-    }
-    return x;
 }
 
 } // namespace
@@ -521,118 +451,88 @@ TEST_F(CudaParts, FollowBoxesAndCharges)
         b *= 1.01;
     }
     stretched[8] *= 1.004;
-    expectSameSteps(
-        system_, options_, stream_,
-        [&](Trajectory* t)
-        {
-            gmxfmm_plan* plan = t->plan.get();
-            t->step(x);
-            for (const Mat3& box : {scaled, stretched, system_.box})
-            {
-                ASSERT_EQ(gmxfmm_enqueue_box(plan, box.data(), stream_), GMXFMM_OK) << gmxfmm_message(plan);
-                t->step(x);
-                t->assign(x);
-                t->step(x);
-            }
-            ASSERT_EQ(gmxfmm_enqueue_charges(plan, static_cast<std::int64_t>(t->s.size()), nullptr, q.data(), stream_),
-                      GMXFMM_OK)
-                << gmxfmm_message(plan);
-            t->step(x);
-        });
+    expectSameSteps(system_, options_, stream_,
+                    [&](Trajectory* t)
+                    {
+                        gmxfmm_plan* plan = t->plan.get();
+                        t->step(x);
+                        for (const Mat3& box : {scaled, stretched, system_.box})
+                        {
+                            enqueueBox(plan, box, stream_);
+                            t->step(x);
+                            t->assign(x);
+                            t->step(x);
+                        }
+                        enqueueCharges(plan, t->s.size(), q, stream_);
+                        t->step(x);
+                    });
 }
 
 /* One graph with an assignment and a step, and one of a step alone, launched in turn; of several devices, too. */
 TEST_F(CudaParts, CanBeCaptured)
-{
-    expectSameSteps(system_, options_, stream_,
-                    [&](Trajectory* t)
-                    {
-                        DeviceArray<double> x(system_.x);
-                        cudaGraph_t         graph[2] = {nullptr, nullptr};
-                        cudaGraphExec_t     exec[2]  = {nullptr, nullptr};
-                        t->assign(x);
-                        t->step(x);
-                        wait();
-                        for (int g = 0; g < 2; g++)
-                        {
-                            ASSERT_EQ(cudaStreamBeginCapture(stream_, g == 0 ? cudaStreamCaptureModeGlobal
-                                                                             : cudaStreamCaptureModeThreadLocal),
-                                      cudaSuccess);
-                            if (g == 0)
-                            {
-                                t->assign(x);
-                            }
-                            const auto all = t->out.front()->all();
-                            ASSERT_EQ(gmxfmm_enqueue(t->plan.get(), x.data(), &all, stream_), GMXFMM_OK)
-                                << gmxfmm_message(t->plan.get());
-                            ASSERT_EQ(cudaStreamEndCapture(stream_, &graph[g]), cudaSuccess);
-                            ASSERT_EQ(cudaGraphInstantiate(&exec[g], graph[g], 0), cudaSuccess);
-                        }
-                        for (const std::uint64_t seed : {1, 2, 3})
-                        {
-                            const std::vector<double> there =
-                                seed == 3 ? crowded(system_.x) : moved(system_.x, 0.03, seed);
-                            for (int g = 0; g < 2; g++)
-                            {
-                                x.put(g == 0 ? there : moved(there, 0.001, seed));
-                                ASSERT_EQ(cudaGraphLaunch(exec[g], stream_), cudaSuccess);
-                                wait();
-                                t->keep();
-                            }
-                        }
-                        for (int g = 0; g < 2; g++)
-                        {
-                            cudaGraphExecDestroy(exec[g]);
-                            cudaGraphDestroy(graph[g]);
-                        }
-                    });
-}
-
-/* A graph of forces alone between steps with a virial: a box that changes its shape reaches the spectra of all parts.
- */
-TEST_F(CudaParts, GraphsFollowBoxes)
 {
     expectSameSteps(
         system_, options_, stream_,
         [&](Trajectory* t)
         {
             DeviceArray<double> x(system_.x);
-            gmxfmm_plan*        plan    = t->plan.get();
-            cudaGraph_t         graph   = nullptr;
-            cudaGraphExec_t     exec    = nullptr;
-            std::int64_t        version = -1;
+            t->assign(x);
             t->step(x);
-            gmxfmm_device_output few = sized<gmxfmm_device_output>();
-            few.force                = t->out.front()->force.data();
-            ASSERT_EQ(gmxfmm_enqueue(plan, x.data(), &few, stream_), GMXFMM_OK) << gmxfmm_message(plan);
-            for (int change = 0; change < 5; change++)
-            {
-                Mat3 box = system_.box;
-                box[8] *= 1 + 0.0005 * change;
-                ASSERT_EQ(gmxfmm_enqueue_box(plan, box.data(), stream_), GMXFMM_OK) << gmxfmm_message(plan);
-                if (gmxfmm_graph_version(plan) != version)
-                {
-                    if (exec != nullptr)
-                    {
-                        cudaGraphExecDestroy(exec);
-                        cudaGraphDestroy(graph);
-                    }
-                    ASSERT_EQ(cudaStreamBeginCapture(stream_, cudaStreamCaptureModeThreadLocal), cudaSuccess);
-                    ASSERT_EQ(gmxfmm_enqueue(plan, x.data(), &few, stream_), GMXFMM_OK) << gmxfmm_message(plan);
-                    ASSERT_EQ(cudaStreamEndCapture(stream_, &graph), cudaSuccess);
-                    ASSERT_EQ(cudaGraphInstantiate(&exec, graph, 0), cudaSuccess);
-                    version = gmxfmm_graph_version(plan);
-                }
-                ASSERT_EQ(cudaGraphLaunch(exec, stream_), cudaSuccess);
-                ASSERT_EQ(cudaGraphLaunch(exec, stream_), cudaSuccess);
-                wait();
-                t->keep();
-                t->step(x);
-            }
             wait();
-            cudaGraphExecDestroy(exec);
-            cudaGraphDestroy(graph);
+            const auto again = [&] { enqueue(t->plan.get(), x, *t->out.front(), stream_); };
+            const auto both  = [&]
+            {
+                t->assign(x);
+                again();
+            };
+            const Graph graph[2] = {Graph(stream_, both, cudaStreamCaptureModeGlobal), Graph(stream_, again)};
+            for (const std::uint64_t seed : {1, 2, 3})
+            {
+                const std::vector<double> there = seed == 3 ? crowded(system_.x) : moved(system_.x, 0.03, seed);
+                for (int g = 0; g < 2; g++)
+                {
+                    x.put(g == 0 ? there : moved(there, 0.001, seed));
+                    graph[g].launch(stream_);
+                    wait();
+                    t->keep();
+                }
+            }
         });
+}
+
+/* A graph of forces alone between steps with a virial: a box that changes its shape reaches the spectra of all parts.
+ */
+TEST_F(CudaParts, GraphsFollowBoxes)
+{
+    expectSameSteps(system_, options_, stream_,
+                    [&](Trajectory* t)
+                    {
+                        DeviceArray<double> x(system_.x);
+                        gmxfmm_plan*        plan = t->plan.get();
+                        Graph               graph;
+                        std::int64_t        version = -1;
+                        t->step(x);
+                        gmxfmm_device_output few = sized<gmxfmm_device_output>();
+                        few.force                = t->out.front()->force.data();
+                        enqueue(plan, x, few, stream_);
+                        for (int change = 0; change < 5; change++)
+                        {
+                            Mat3 box = system_.box;
+                            box[8] *= 1 + 0.0005 * change;
+                            enqueueBox(plan, box, stream_);
+                            if (gmxfmm_graph_version(plan) != version)
+                            {
+                                graph   = Graph(stream_, [&] { enqueue(plan, x, few, stream_); });
+                                version = gmxfmm_graph_version(plan);
+                            }
+                            graph.launch(stream_);
+                            graph.launch(stream_);
+                            wait();
+                            t->keep();
+                            t->step(x);
+                        }
+                        wait();
+                    });
 }
 
 /* Calls that wait: another assignment, other charges, another number of particles; stages that are timed. */
@@ -658,8 +558,7 @@ TEST_F(CudaParts, FollowCallsThatWait)
                 << gmxfmm_message(plan);
             t->plan.assign(other.x);
             t->out.push_back(std::make_unique<Outputs>(other.size()));
-            const auto all = t->out.back()->all();
-            ASSERT_EQ(gmxfmm_enqueue(plan, there.data(), &all, stream_), GMXFMM_OK) << gmxfmm_message(plan);
+            enqueue(plan, there, *t->out.back(), stream_);
         });
 }
 
@@ -673,9 +572,7 @@ TEST_F(CudaParts, OfOctreesFollowBoxesAndAssignments)
         s, onDevice(depthOptions(GMXFMM_M2L_ROTATION, 5, 5, 1, GMXFMM_SINGLE)), stream_,
         [&](Trajectory* t)
         {
-            gmxfmm_plan*    plan  = t->plan.get();
-            cudaGraph_t     graph = nullptr;
-            cudaGraphExec_t exec  = nullptr;
+            gmxfmm_plan* plan = t->plan.get();
             t->step(x);
             for (const double stretch : {1.02, 0.97})
             {
@@ -689,25 +586,18 @@ TEST_F(CudaParts, OfOctreesFollowBoxesAndAssignments)
             t->plan.assign(other.x);
             t->step(there);
             wait();
-            ASSERT_EQ(cudaStreamBeginCapture(stream_, cudaStreamCaptureModeThreadLocal), cudaSuccess);
-            const auto all = t->out.front()->all();
-            ASSERT_EQ(gmxfmm_enqueue(plan, there.data(), &all, stream_), GMXFMM_OK) << gmxfmm_message(plan);
-            ASSERT_EQ(cudaStreamEndCapture(stream_, &graph), cudaSuccess);
-            ASSERT_EQ(cudaGraphInstantiate(&exec, graph, 0), cudaSuccess);
+            const Graph graph(stream_, [&] { enqueue(plan, there, *t->out.front(), stream_); });
             for (int i = 0; i < 2; i++)
             {
-                ASSERT_EQ(cudaGraphLaunch(exec, stream_), cudaSuccess);
+                graph.launch(stream_);
                 wait();
                 t->keep();
             }
-            cudaGraphExecDestroy(exec);
-            cudaGraphDestroy(graph);
             ASSERT_EQ(gmxfmm_set_charges(plan, static_cast<std::int64_t>(fewer.size()), fewer.q.data()), GMXFMM_OK)
                 << gmxfmm_message(plan);
             t->plan.assign(fewer.x);
             t->out.push_back(std::make_unique<Outputs>(fewer.size()));
-            const auto less = t->out.back()->all();
-            ASSERT_EQ(gmxfmm_enqueue(plan, here.data(), &less, stream_), GMXFMM_OK) << gmxfmm_message(plan);
+            enqueue(plan, here, *t->out.back(), stream_);
         });
 }
 
@@ -717,14 +607,13 @@ TEST_F(CudaParts, LeaveTheCallersDeviceAlone)
     int                 current = -1;
     DeviceArray<double> x(system_.x);
     Outputs             out(system_.size());
-    const auto          all = out.all();
     for (const std::vector<int>& devices : divisions())
     {
         Plan plan(system_, inParts(options_, devices));
         for (int i = 0; i < 20; i++)
         {
-            ASSERT_EQ(gmxfmm_enqueue(plan.get(), x.data(), &all, stream_), GMXFMM_OK);
-            ASSERT_EQ(gmxfmm_enqueue_assign(plan.get(), x.data(), stream_), GMXFMM_OK);
+            enqueue(plan.get(), x, out, stream_);
+            enqueueAssign(plan.get(), x, stream_);
         }
         ASSERT_EQ(cudaGetDevice(&current), cudaSuccess);
         EXPECT_EQ(current, 0);
@@ -824,11 +713,6 @@ TEST_F(CudaParts, AreRefused)
     };
     for (const auto& r : refused)
     {
-        char         message[512];
-        gmxfmm_plan* plan = nullptr;
-        EXPECT_EQ(gmxfmm_create(&plan, &r.options, 8, system_.box.data(), message, sizeof(message)), r.status)
-            << r.named;
-        EXPECT_NE(std::string(message).find(r.named), std::string::npos) << message;
-        gmxfmm_destroy(plan);
+        expectRefused(r.options, 8, system_.box.data(), r.status, r.named);
     }
 }

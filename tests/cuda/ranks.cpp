@@ -11,15 +11,15 @@
 #include <functional>
 #include <random>
 #include <string>
-#include <thread>
 #include <tuple>
 #include <vector>
 
 #include <gtest/gtest.h>
 
-#include "gmxfmm_parallel.h"
 #include "support/cuda.h"
 #include "support/device_arrays.h"
+#include "support/norms.h"
+#include "support/on_ranks.h"
 
 using namespace fmmtest;
 
@@ -85,11 +85,6 @@ struct Charges
     Numbers x, q, targets;
 };
 
-double uniform(std::mt19937_64& random)
-{
-    return std::uniform_real_distribution<double>(-1, 1)(random);
-}
-
 /* Denser in the middle, so that leaves are of many sizes; some without charge. */
 Charges chargesOf(std::size_t n, bool targets, unsigned seed = 3)
 {
@@ -99,15 +94,15 @@ Charges chargesOf(std::size_t n, bool targets, unsigned seed = 3)
     {
         for (int d = 0; d < 3; d++)
         {
-            s.x.push_back(std::pow(uniform(random), 3));
+            s.x.push_back(std::pow(uniform(random, -1, 1), 3));
         }
-        s.q.push_back(i % 11 == 0 ? 0 : uniform(random));
+        s.q.push_back(i % 11 == 0 ? 0 : uniform(random, -1, 1));
     }
     for (std::size_t i = 0; i < (targets ? n / 3 : 0); i++)
     {
         for (int d = 0; d < 3; d++)
         {
-            s.targets.push_back(1.5 * uniform(random));
+            s.targets.push_back(1.5 * uniform(random, -1, 1));
         }
     }
     return s;
@@ -115,46 +110,23 @@ Charges chargesOf(std::size_t n, bool targets, unsigned seed = 3)
 
 gmxfmm_options settings(gmxfmm_device device, gmxfmm_kernel kernel, gmxfmm_precision precision, bool dual)
 {
-    gmxfmm_options o;
-    gmxfmm_default_options(&o);
-    o.device      = device;
-    o.method      = GMXFMM_TREECODE;
-    o.boundary    = GMXFMM_OPEN;
-    o.kernel      = kernel;
-    o.kappa       = kernel == GMXFMM_YUKAWA ? 0.5 : 0;
-    o.precision   = precision;
-    o.traversal   = dual ? GMXFMM_DUAL : GMXFMM_PARTICLE;
-    o.theta       = 0.8;
-    o.degree      = 4;
-    o.leaf        = 150;
-    o.num_threads = 1;
+    gmxfmm_options o = withKernel(treecodeOptions(0.8, 4, 150, dual), kernel, precision);
+    o.device         = device;
     return o;
 }
 
 void onRanks(int num_ranks, Way way, const std::function<void(const gmxfmm_comm&)>& run)
 {
-    gmxfmm_threads* threads = nullptr;
-    ASSERT_EQ(gmxfmm_threads_create(&threads, num_ranks), GMXFMM_OK);
-    std::vector<std::thread> ranks;
-    for (int rank = 0; rank < num_ranks; rank++)
-    {
-        ranks.emplace_back(
-            [&, rank]
-            {
-                gmxfmm_comm comm   = gmxfmm_threads_comm(threads, rank);
-                Hidden      hidden = {comm, way == Way::Device};
-                if (way != Way::Threads)
-                {
-                    comm = {rank, num_ranks, &hidden, gatherHidden, exchangeHidden, way == Way::Device};
-                }
-                run(comm);
-            });
-    }
-    for (std::thread& rank : ranks)
-    {
-        rank.join();
-    }
-    gmxfmm_threads_destroy(threads);
+    fmmtest::onRanks(num_ranks,
+                     [&](gmxfmm_comm comm)
+                     {
+                         Hidden hidden = {comm, way == Way::Device};
+                         if (way != Way::Threads)
+                         {
+                             comm = {comm.rank, num_ranks, &hidden, gatherHidden, exchangeHidden, way == Way::Device};
+                         }
+                         run(comm);
+                     });
 }
 
 struct Sums
@@ -240,17 +212,6 @@ Sums solve(
     return all;
 }
 
-double difference(const Numbers& a, const Numbers& b)
-{
-    double square = 0, norm = 0;
-    for (std::size_t i = 0; i < a.size(); i++)
-    {
-        square += std::pow(a[i] - b[i], 2);
-        norm += b[i] * b[i];
-    }
-    return norm > 0 ? std::sqrt(square / norm) : 0;
-}
-
 int onFirst(int)
 {
     return 0;
@@ -273,16 +234,9 @@ std::string nameOf(const testing::TestParamInfo<Case>& info)
            std::to_string(std::get<3>(info.param));
 }
 
-class CudaRanks : public testing::TestWithParam<Case>
+class CudaRanks : public WithCuda<testing::TestWithParam<Case>>
 {
   protected:
-    void SetUp() override
-    {
-        if (!haveCuda())
-        {
-            GTEST_SKIP() << "no CUDA device";
-        }
-    }
     /* On the CPU in double precision: in single, batches lose digits of pairs that are near. */
     static gmxfmm_options options(gmxfmm_device device)
     {
@@ -294,6 +248,9 @@ class CudaRanks : public testing::TestWithParam<Case>
         return std::get<3>(GetParam());
     }
 };
+
+using CudaRanksArrays = WithCuda<>;
+using CudaRanksErrors = WithCuda<>;
 
 } // namespace
 
@@ -316,10 +273,10 @@ TEST_P(CudaRanks, AgreeWithTheCpu)
                     continue; /* what travels is the same */
                 }
                 const Sums gpu = solve(options(GMXFMM_CUDA), s, num(), way, withField, onAll);
-                EXPECT_LT(difference(gpu.potential, cpu.potential), potential) << static_cast<int>(way);
+                EXPECT_LT(relativeRms(gpu.potential, cpu.potential), potential) << static_cast<int>(way);
                 if (withField)
                 {
-                    EXPECT_LT(difference(gpu.field, cpu.field), field) << static_cast<int>(way);
+                    EXPECT_LT(relativeRms(gpu.field, cpu.field), field) << static_cast<int>(way);
                 }
                 EXPECT_NEAR(gpu.energy, cpu.energy, 10 * potential * std::abs(cpu.energy));
                 EXPECT_EQ(gpu.info.num_clusters, cpu.info.num_clusters);
@@ -352,12 +309,8 @@ INSTANTIATE_TEST_SUITE_P(,
                          nameOf);
 
 /* Positions and charges may be on the device, results may not. */
-TEST(CudaRanksArrays, OfTheDevice)
+TEST_F(CudaRanksArrays, OfTheDevice)
 {
-    if (!haveCuda())
-    {
-        GTEST_SKIP() << "no CUDA device";
-    }
     const int            num = 2;
     const Charges        s   = chargesOf(2000, false);
     const gmxfmm_options o   = settings(GMXFMM_CUDA, GMXFMM_COULOMB, GMXFMM_DOUBLE, false);
@@ -379,24 +332,18 @@ TEST(CudaRanksArrays, OfTheDevice)
                 EXPECT_EQ(gmxfmm_assign(plan, x.data()), GMXFMM_OK) << gmxfmm_message(plan);
                 out.potential = comm.rank == 1 ? refused.data() : potential.data();
                 EXPECT_EQ(gmxfmm_execute(plan, x.data(), &out), GMXFMM_ERROR_OPTION);
-                EXPECT_NE(std::string(gmxfmm_message(plan)).find("rank 1: several ranks give results to arrays"),
-                          std::string::npos)
-                    << gmxfmm_message(plan);
+                expectMessage(plan, "rank 1: several ranks give results to arrays");
                 out.potential = potential.data();
                 EXPECT_EQ(gmxfmm_execute(plan, x.data(), &out), GMXFMM_OK) << gmxfmm_message(plan);
                 deliver(potential, 1, comm, &found);
                 gmxfmm_destroy(plan);
             });
-    EXPECT_LT(difference(found, all.potential), 1e-12); /* clusters of an assignment at other places */
+    EXPECT_LT(relativeRms(found, all.potential), 1e-12); /* clusters of an assignment at other places */
 }
 
 /* A rank whose device is none: all are told. */
-TEST(CudaRanksErrors, OfADeviceAreThoseOfAll)
+TEST_F(CudaRanksErrors, OfADeviceAreThoseOfAll)
 {
-    if (!haveCuda())
-    {
-        GTEST_SKIP() << "no CUDA device";
-    }
     std::array<std::string, 3> messages;
     onRanks(3, Way::Threads,
             [&](const gmxfmm_comm& comm)

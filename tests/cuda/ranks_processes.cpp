@@ -23,8 +23,9 @@
 #include <cuda_runtime_api.h>
 #include <gtest/gtest.h>
 
-#include "gmxfmm_parallel.h"
 #include "support/cuda.h"
+#include "support/device_arrays.h"
+#include "support/on_ranks.h"
 
 using namespace fmmtest;
 
@@ -170,21 +171,6 @@ std::vector<double> particle(int i)
     return all;
 }
 
-gmxfmm_options settings()
-{
-    gmxfmm_options o;
-    gmxfmm_default_options(&o);
-    o.device      = GMXFMM_CUDA;
-    o.method      = GMXFMM_TREECODE;
-    o.boundary    = GMXFMM_OPEN;
-    o.precision   = GMXFMM_DOUBLE;
-    o.theta       = 0.7;
-    o.degree      = 7;
-    o.leaf        = 400;
-    o.num_threads = 1;
-    return o;
-}
-
 /* Every size-th of n particles on this rank. */
 gmxfmm_status step(gmxfmm_plan* plan, const gmxfmm_comm& comm, int n, double* potential)
 {
@@ -208,7 +194,7 @@ int run(Shared* shared, int rank, bool oneDevice)
     int            count   = 0;
     Found*         found   = &shared->found[rank];
     Context        context = {shared, rank};
-    gmxfmm_options o       = settings();
+    gmxfmm_options o       = onDevice(withKernel(treecodeOptions(0.7, 7, 400), GMXFMM_COULOMB, GMXFMM_DOUBLE));
     gmxfmm_plan*   plan    = nullptr;
     gmxfmm_comm    comm    = {rank, shared->size, &context, gather, exchange, 0};
     if (!haveCuda() || cudaGetDeviceCount(&count) != cudaSuccess)

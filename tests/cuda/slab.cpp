@@ -12,9 +12,9 @@
 #include <gtest/gtest.h>
 
 #include "support/agreement.h"
-#include "support/device_arrays.h"
 #include "support/norms.h"
 #include "support/on_stream.h"
+#include "support/partly_periodic.h"
 #include "support/paths.h"
 #include "support/suites.h"
 #include "support/systems.h"
@@ -86,21 +86,19 @@ System chargesIn(const Plane& p, int n = 300)
     return s;
 }
 
-gmxfmm_options slab(gmxfmm_options options, std::array<int, 3> periodic = {1, 1, 0})
+gmxfmm_options slab(const gmxfmm_options& options)
 {
-    std::copy(periodic.begin(), periodic.end(), options.periodic);
-    return options;
+    return periodicAlong(options, {1, 1, 0});
 }
 
-using Case = std::tuple<Plane, gmxfmm_precision>;
-
-std::string caseName(const testing::TestParamInfo<Case>& info)
+class CudaSlab : public OnStream<testing::TestWithParam<std::tuple<Plane, gmxfmm_precision>>>
 {
-    return std::get<0>(info.param).name + (std::get<1>(info.param) == GMXFMM_DOUBLE ? "Double" : "Single");
-}
+  public:
+    static std::string name(const testing::TestParamInfo<ParamType>& info)
+    {
+        return std::get<0>(info.param).name + (std::get<1>(info.param) == GMXFMM_DOUBLE ? "Double" : "Single");
+    }
 
-class CudaSlab : public OnStream<testing::TestWithParam<Case>>
-{
   protected:
     const Plane& plane() const
     {
@@ -114,10 +112,9 @@ class CudaSlab : public OnStream<testing::TestWithParam<Case>>
     {
         return slab(explicitOptions(order, plane().cells, separation, precision()));
     }
-    /* Rounding, as in agreement.cpp. */
     double rounding() const
     {
-        return precision() == GMXFMM_DOUBLE ? 1e-11 : 2e-5;
+        return fmmtest::rounding(precision());
     }
 };
 
@@ -164,11 +161,6 @@ System movedWithin(const System& s, Random* random)
     return other;
 }
 
-std::vector<float> singles(const std::vector<double>& x)
-{
-    return std::vector<float>(x.begin(), x.end());
-}
-
 } // namespace
 
 TEST_P(CudaSlab, Agrees)
@@ -194,7 +186,7 @@ TEST_P(CudaSlab, AgreesAlongOtherAxes)
             cells[axes[row]] = plane().cells[row];
         }
         periodic[axes[2]] = 0;
-        expectAgreement(reordered(s, axes), slab(explicitOptions(6, cells, 1, precision()), periodic));
+        expectAgreement(reordered(s, axes), periodicAlong(explicitOptions(6, cells, 1, precision()), periodic));
     }
     expectAgreement(rotated(s, {1, 2, 3}, 0.7), options(6, 1));
     expectAgreement(rotated(s, {3, -1, 1}, 2.1), options(6, 1));
@@ -237,31 +229,17 @@ TEST_P(CudaSlab, RunsOnAStreamAndInAGraph)
     const Result         expected = plan.execute(s.x);
     DeviceArray<double>  x(s.x);
     ASSERT_EQ(gmxfmm_assign(plan.get(), x.data()), GMXFMM_OK) << gmxfmm_message(plan.get());
-    Outputs         direct(s.size()), captured(s.size());
-    const auto      first = direct.all(), second = captured.all();
-    cudaGraph_t     recorded = nullptr;
-    cudaGraphExec_t graph    = nullptr;
-    ASSERT_EQ(gmxfmm_enqueue(plan.get(), x.data(), &first, stream_), GMXFMM_OK) << gmxfmm_message(plan.get());
+    Outputs direct(s.size()), captured(s.size());
+    enqueue(plan.get(), x, direct, stream_);
     wait();
-    EXPECT_EQ(direct.status.get()[0], GMXFMM_OK);
     EXPECT_EQ(direct.force.get(), expected.force);
-    ASSERT_EQ(cudaStreamBeginCapture(stream_, cudaStreamCaptureModeThreadLocal), cudaSuccess);
-    EXPECT_EQ(gmxfmm_enqueue(plan.get(), x.data(), &second, stream_), GMXFMM_OK) << gmxfmm_message(plan.get());
-    ASSERT_EQ(cudaStreamEndCapture(stream_, &recorded), cudaSuccess);
-    ASSERT_EQ(cudaGraphInstantiateWithFlags(&graph, recorded, 0), cudaSuccess);
+    const Graph graph(stream_, [&] { enqueue(plan.get(), x, captured, stream_); });
     for (int i = 0; i < 3; i++)
     {
-        ASSERT_EQ(cudaGraphLaunch(graph, stream_), cudaSuccess);
+        graph.launch(stream_);
         wait();
-        EXPECT_EQ(captured.status.get()[0], GMXFMM_OK);
-        EXPECT_EQ(captured.force.get(), direct.force.get());
-        EXPECT_EQ(captured.field.get(), direct.field.get());
-        EXPECT_EQ(captured.potential.get(), direct.potential.get());
-        EXPECT_EQ(captured.energy.get(), direct.energy.get());
-        EXPECT_EQ(captured.virial.get(), direct.virial.get());
+        expectSameBits(captured, direct);
     }
-    cudaGraphExecDestroy(graph);
-    cudaGraphDestroy(recorded);
 }
 
 TEST_P(CudaSlab, TakesArraysInSinglePrecision)
@@ -271,10 +249,9 @@ TEST_P(CudaSlab, TakesArraysInSinglePrecision)
     const Result   doubles = solve(s, options);
     options.array_type     = GMXFMM_SINGLE;
     Plan                     plan(s, options);
-    const DeviceArray<float> x(singles(s.x));
+    const DeviceArray<float> x(asArray<float>(s.x));
     OutputsOf<float>         out(s.size());
-    const auto               all = out.all();
-    ASSERT_EQ(gmxfmm_enqueue(plan.get(), x.data(), &all, stream_), GMXFMM_OK) << gmxfmm_message(plan.get());
+    enqueue(plan.get(), x, out, stream_);
     wait();
     EXPECT_EQ(out.status.get()[0], GMXFMM_OK);
     const std::vector<float> force = out.force.get();
@@ -309,10 +286,8 @@ TEST_P(CudaSlab, FollowsTheBoxOnAStream)
     }
     for (std::size_t num = 0; num < boxes.size(); num++)
     {
-        const auto all = out[num]->all();
-        ASSERT_EQ(gmxfmm_enqueue_box(plan.get(), boxes[num].box.data(), stream_), GMXFMM_OK)
-            << gmxfmm_message(plan.get());
-        ASSERT_EQ(gmxfmm_enqueue(plan.get(), x[num]->data(), &all, stream_), GMXFMM_OK) << gmxfmm_message(plan.get());
+        enqueueBox(plan.get(), boxes[num].box, stream_);
+        enqueue(plan.get(), *x[num], *out[num], stream_);
     }
     wait();
     for (std::size_t i = 0; i < boxes.size(); i++)
@@ -346,34 +321,25 @@ TEST_P(CudaSlab, HasTargetsAndOtherCharges)
     }
     const DeviceArray<double> charges(twice), x(s.x);
     Outputs                   out(s.size());
-    const auto                all = out.all();
-    ASSERT_EQ(gmxfmm_enqueue_charges(plan.get(), static_cast<std::int64_t>(s.size()), nullptr, charges.data(), stream_),
-              GMXFMM_OK)
-        << gmxfmm_message(plan.get());
-    ASSERT_EQ(gmxfmm_enqueue(plan.get(), x.data(), &all, stream_), GMXFMM_OK) << gmxfmm_message(plan.get());
+    enqueueCharges(plan.get(), s.size(), charges, stream_);
+    enqueue(plan.get(), x, out, stream_);
     wait();
     const Result before = cpu.execute(s.x);
     EXPECT_NEAR(out.energy.get()[1], 4 * before.energyFar,
                 rounding() * 4 * (std::fabs(before.energyNear) + std::fabs(before.energyFar)));
 
-    std::vector<double> places, value[2];
+    std::vector<double> places;
     for (std::size_t i = 0; i < s.x.size(); i++)
     {
         places.push_back(s.x[i] + (i % 3 == 0 ? 0.05 : -0.03));
     }
-    Plan* both[2] = {&plan, &cpu};
-    for (int i = 0; i < 2; i++)
+    for (Plan* p : {&plan, &cpu})
     {
-        value[i].resize(4 * s.size());
-        gmxfmm_output result = sized<gmxfmm_output>();
-        result.potential     = value[i].data();
-        result.field         = value[i].data() + s.size();
-        ASSERT_EQ(gmxfmm_set_charges(both[i]->get(), static_cast<std::int64_t>(s.size()), s.q.data()), GMXFMM_OK);
-        ASSERT_EQ(gmxfmm_set_targets(both[i]->get(), static_cast<std::int64_t>(s.size()), places.data()), GMXFMM_OK);
-        ASSERT_EQ(gmxfmm_assign(both[i]->get(), s.x.data()), GMXFMM_OK) << gmxfmm_message(both[i]->get());
-        ASSERT_EQ(gmxfmm_execute(both[i]->get(), s.x.data(), &result), GMXFMM_OK) << gmxfmm_message(both[i]->get());
+        ASSERT_EQ(gmxfmm_set_charges(p->get(), static_cast<std::int64_t>(s.size()), s.q.data()), GMXFMM_OK);
     }
-    EXPECT_LE(rmsDifference(value[0], value[1]), rounding() * rms(value[1]));
+    const Values here = valuesAt(plan.get(), s.x, places), there = valuesAt(cpu.get(), s.x, places);
+    EXPECT_LE(rmsDifference(here.potential, there.potential), rounding() * rms(there.potential));
+    EXPECT_LE(rmsDifference(here.field, there.field), rounding() * rms(there.field));
 }
 
 /* An assignment on a stream, or in parts, gives what the one that waits does; the second part in a graph. */
@@ -384,13 +350,8 @@ TEST_P(CudaSlab, AssignsOnAStream)
     Plan                 plan(s, options);
     DeviceArray<double>  x(s.x);
     Random               random(5);
-    cudaGraph_t          recorded = nullptr;
-    cudaGraphExec_t      graph    = nullptr;
-    const auto           part     = [&](gmxfmm_assign_part which)
-    {
-        EXPECT_EQ(gmxfmm_enqueue_assign_part(plan.get(), which, x.data(), stream_), GMXFMM_OK)
-            << gmxfmm_message(plan.get());
-    };
+    Graph                graph;
+    const auto           part = [&](gmxfmm_assign_part which) { enqueueAssignPart(plan.get(), which, x, stream_); };
     for (int i = 0; i < 4; i++)
     {
         SCOPED_TRACE(i);
@@ -399,24 +360,20 @@ TEST_P(CudaSlab, AssignsOnAStream)
         EXPECT_NE(gmxfmm_capabilities(plan.get()) & GMXFMM_CAN_ENQUEUE_ASSIGN, 0U);
         if (i == 0)
         {
-            ASSERT_EQ(gmxfmm_enqueue_assign(plan.get(), x.data(), stream_), GMXFMM_OK) << gmxfmm_message(plan.get());
+            enqueueAssign(plan.get(), x, stream_);
         }
         else
         {
             part(GMXFMM_ASSIGN_BEGIN);
             if (i == 1)
             {
-                ASSERT_EQ(cudaStreamBeginCapture(stream_, cudaStreamCaptureModeThreadLocal), cudaSuccess);
-                part(GMXFMM_ASSIGN_SORT);
-                ASSERT_EQ(cudaStreamEndCapture(stream_, &recorded), cudaSuccess);
-                ASSERT_EQ(cudaGraphInstantiateWithFlags(&graph, recorded, 0), cudaSuccess);
+                graph = Graph(stream_, [&] { part(GMXFMM_ASSIGN_SORT); });
             }
-            ASSERT_EQ(cudaGraphLaunch(graph, stream_), cudaSuccess);
+            graph.launch(stream_);
             part(GMXFMM_ASSIGN_END);
         }
         const Outputs out(s.size());
-        const auto    all = out.all();
-        ASSERT_EQ(gmxfmm_enqueue(plan.get(), x.data(), &all, stream_), GMXFMM_OK) << gmxfmm_message(plan.get());
+        enqueue(plan.get(), x, out, stream_);
         wait();
         Plan         anew(now, options);
         const Result expected = anew.execute(now.x);
@@ -427,8 +384,6 @@ TEST_P(CudaSlab, AssignsOnAStream)
         EXPECT_NEAR(out.energy.get()[0] + out.energy.get()[1], expected.energy,
                     rounding() * (std::fabs(expected.energyNear) + std::fabs(expected.energyFar)));
     }
-    cudaGraphExecDestroy(graph);
-    cudaGraphDestroy(recorded);
 }
 
 /* The highest particle and the lowest leave: cells at the faces hold them with errors like those of cells around all,
@@ -453,12 +408,11 @@ TEST_P(CudaSlab, HoldsParticlesThatLeaveUntilCellsAreMadeAnew)
         now.x[3 * high + 2] += step;
         now.x[3 * low + 2] -= step;
         x.put(now.x);
-        ASSERT_EQ(gmxfmm_enqueue_assign(plan.get(), x.data(), stream_), GMXFMM_OK) << gmxfmm_message(plan.get());
+        enqueueAssign(plan.get(), x, stream_);
         accepted++;
     }
     const Outputs out(s.size());
-    const auto    all = out.all();
-    ASSERT_EQ(gmxfmm_enqueue(plan.get(), x.data(), &all, stream_), GMXFMM_OK) << gmxfmm_message(plan.get());
+    enqueue(plan.get(), x, out, stream_);
     wait();
     /* a sixteenth of a cell, and what they have to the faces of their cells at first: less than a cell */
     EXPECT_GE(accepted, 3);
@@ -471,12 +425,11 @@ TEST_P(CudaSlab, HoldsParticlesThatLeaveUntilCellsAreMadeAnew)
             i == 0 ? gmxfmm_enqueue_assign(plan.get(), x.data(), stream_)
                    : gmxfmm_enqueue_assign_part(plan.get(), GMXFMM_ASSIGN_BEGIN, x.data(), stream_);
         EXPECT_EQ(status, GMXFMM_ERROR_ORDER);
-        EXPECT_NE(std::string(gmxfmm_message(plan.get())).find("left the cells of the slab"), std::string::npos)
-            << gmxfmm_message(plan.get());
+        expectMessage(plan.get(), "left the cells of the slab");
     }
     plan.assign(now.x);
     EXPECT_NE(gmxfmm_capabilities(plan.get()) & GMXFMM_CAN_ENQUEUE_ASSIGN, 0U);
-    ASSERT_EQ(gmxfmm_enqueue_assign(plan.get(), x.data(), stream_), GMXFMM_OK) << gmxfmm_message(plan.get());
+    enqueueAssign(plan.get(), x, stream_);
     /* two of 300 have larger errors, and what they act on */
     const Result exact = solve(now, slab(explicitOptions(20, plane().cells, 1)));
     const double error = relativeRms(plan.execute(now.x).force, exact.force);
@@ -484,8 +437,8 @@ TEST_P(CudaSlab, HoldsParticlesThatLeaveUntilCellsAreMadeAnew)
     System lost = now;
     lost.x[3 * high + 2] += 10 * std::max(plane().thickness, 1.0);
     x.put(lost.x);
-    ASSERT_EQ(gmxfmm_enqueue_assign(plan.get(), x.data(), stream_), GMXFMM_OK) << gmxfmm_message(plan.get());
-    ASSERT_EQ(gmxfmm_enqueue(plan.get(), x.data(), &all, stream_), GMXFMM_OK) << gmxfmm_message(plan.get());
+    enqueueAssign(plan.get(), x, stream_);
+    enqueue(plan.get(), x, out, stream_);
     wait();
     EXPECT_EQ(out.status.get()[0], GMXFMM_ERROR_POSITION);
     EXPECT_EQ(gmxfmm_capabilities(plan.get()) & GMXFMM_CAN_ENQUEUE_ASSIGN, 0U);
@@ -494,7 +447,7 @@ TEST_P(CudaSlab, HoldsParticlesThatLeaveUntilCellsAreMadeAnew)
 INSTANTIATE_TEST_SUITE_P(Planes,
                          CudaSlab,
                          testing::Combine(testing::ValuesIn(planes()), testing::Values(GMXFMM_DOUBLE, GMXFMM_SINGLE)),
-                         caseName);
+                         CudaSlab::name);
 
 using CudaSlabPlan = OnStream<testing::Test>;
 
@@ -571,8 +524,7 @@ TEST_F(CudaSlabPlan, HasNoGraphOfAnAssignment)
     cudaGraph_t               graph = nullptr;
     ASSERT_EQ(cudaStreamBeginCapture(stream_, cudaStreamCaptureModeThreadLocal), cudaSuccess);
     EXPECT_EQ(gmxfmm_enqueue_assign(plan.get(), x.data(), stream_), GMXFMM_ERROR_UNSUPPORTED);
-    EXPECT_NE(std::string(gmxfmm_message(plan.get())).find("cannot be captured"), std::string::npos)
-        << gmxfmm_message(plan.get());
+    expectMessage(plan.get(), "cannot be captured");
     EXPECT_EQ(cudaStreamEndCapture(stream_, &graph), cudaSuccess);
     cudaGraphDestroy(graph);
     Plan octree(s, onDevice(slab(depthOptions(GMXFMM_M2L_ROTATION, 6, 2, 1))));
@@ -581,11 +533,7 @@ TEST_F(CudaSlabPlan, HasNoGraphOfAnAssignment)
 
 TEST_F(CudaSlabPlan, OfAWireIsRefused)
 {
-    gmxfmm_options options      = onDevice(slab(explicitOptions(6, 3, 3, 3, 1), {0, 0, 1}));
-    const Mat3     box          = {4, 0, 0, 0, 4, 0, 0, 0, 4};
-    gmxfmm_plan*   plan         = nullptr;
-    char           message[512] = "";
-    EXPECT_EQ(gmxfmm_create(&plan, &options, 10, box.data(), message, sizeof(message)), GMXFMM_ERROR_UNSUPPORTED);
-    EXPECT_NE(std::string(message).find("a wire is not offered on a GPU, use the CPU"), std::string::npos) << message;
-    gmxfmm_destroy(plan);
+    const Mat3 box = {4, 0, 0, 0, 4, 0, 0, 0, 4};
+    expectRefused(onDevice(periodicAlong(explicitOptions(6, 3, 3, 3, 1), {0, 0, 1})), 10, box.data(),
+                  GMXFMM_ERROR_UNSUPPORTED, "a wire is not offered on a GPU, use the CPU");
 }

@@ -3,13 +3,10 @@
  * side by side, the same bits every time, and bad input reported on the device. */
 #include <algorithm>
 #include <limits>
-#include <memory>
 
 #include <cuda_runtime_api.h>
 #include <gtest/gtest.h>
 
-#include "support/cuda.h"
-#include "support/device_arrays.h"
 #include "support/norms.h"
 #include "support/on_stream.h"
 #include "support/paths.h"
@@ -35,17 +32,9 @@ TEST_F(CudaStreams, EnqueueGivesWhatExecuteDoes)
     const Result        expected = plan.execute(system_.x);
     DeviceArray<double> x(system_.x);
     Outputs             out(system_.size());
-    const auto          all = out.all();
-    ASSERT_EQ(gmxfmm_enqueue(plan.get(), x.data(), &all, stream_), GMXFMM_OK) << gmxfmm_message(plan.get());
-    ASSERT_EQ(cudaStreamSynchronize(stream_), cudaSuccess);
-    EXPECT_EQ(out.force.get(), expected.force);
-    EXPECT_EQ(out.field.get(), expected.field);
-    EXPECT_EQ(out.potential.get(), expected.potential);
-    EXPECT_EQ(out.energy.get()[0], expected.energyNear);
-    EXPECT_EQ(out.energy.get()[1], expected.energyFar);
-    const std::vector<double> virial = out.virial.get();
-    EXPECT_TRUE(std::equal(virial.begin(), virial.end(), expected.virial.begin()));
-    EXPECT_EQ(out.status.get()[0], GMXFMM_OK);
+    enqueue(plan.get(), x, out, stream_);
+    wait();
+    expectSameBits(out, expected);
 }
 
 TEST_F(CudaStreams, AssignTakesPositionsOfTheDevice)
@@ -111,29 +100,25 @@ TEST_F(CudaStreams, APlanOnEachOfTwoDevices)
         Plan                first(*system, options), second(*system, onSecond);
         DeviceArray<double> x(system->x);
         Outputs             out(system->size());
-        const auto          all      = out.all();
         const Result        expected = first.execute(system->x);
         EXPECT_EQ(second.execute(system->x).force, expected.force);
         ASSERT_EQ(gmxfmm_assign(second.get(), x.data()), GMXFMM_OK) << gmxfmm_message(second.get());
         ASSERT_EQ(cudaSetDevice(1), cudaSuccess);
         {
-            cudaStream_t        stream = nullptr;
+            const Stream        stream;
             DeviceArray<double> there(system->x);
             Outputs             outThere(system->size());
-            const auto          allThere = outThere.all();
-            ASSERT_EQ(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking), cudaSuccess);
             for (int i = 0; i < 20; i++)
             {
-                ASSERT_EQ(gmxfmm_enqueue(first.get(), x.data(), &all, stream_), GMXFMM_OK);
-                ASSERT_EQ(gmxfmm_enqueue(second.get(), there.data(), &allThere, stream), GMXFMM_OK);
+                enqueue(first.get(), x, out, stream_);
+                enqueue(second.get(), there, outThere, stream);
             }
             ASSERT_EQ(cudaGetDevice(&current), cudaSuccess);
             EXPECT_EQ(current, 1) << "calls leave the caller's device as it was";
-            ASSERT_EQ(cudaStreamSynchronize(stream_), cudaSuccess);
-            ASSERT_EQ(cudaStreamSynchronize(stream), cudaSuccess);
+            wait();
+            stream.wait();
             EXPECT_EQ(outThere.force.get(), expected.force);
             EXPECT_EQ(outThere.energy.get()[1], expected.energyFar);
-            cudaStreamDestroy(stream);
         }
         ASSERT_EQ(cudaSetDevice(0), cudaSuccess);
         EXPECT_EQ(out.force.get(), expected.force);
@@ -167,8 +152,8 @@ TEST_F(CudaStreams, ForcesDoNotDependOnWhatElseIsWanted)
     some.virial              = nullptr;
     some.energy              = nullptr;
     some.field               = nullptr;
-    ASSERT_EQ(gmxfmm_enqueue(plan.get(), x.data(), &some, stream_), GMXFMM_OK);
-    ASSERT_EQ(cudaStreamSynchronize(stream_), cudaSuccess);
+    enqueue(plan.get(), x, some, stream_);
+    wait();
     EXPECT_LT(relativeRms(out.force.get(), expected.force), 1e-13);
     EXPECT_LT(relativeRms(out.potential.get(), expected.potential), 1e-13);
 }
@@ -178,28 +163,19 @@ TEST_F(CudaStreams, AStepCanBeCapturedInAGraph)
     Plan                plan(system_, options_);
     DeviceArray<double> x(system_.x);
     Outputs             out(system_.size());
-    const auto          all = out.all();
-    ASSERT_EQ(gmxfmm_enqueue(plan.get(), x.data(), &all, stream_), GMXFMM_OK);
-    ASSERT_EQ(cudaStreamSynchronize(stream_), cudaSuccess);
-    cudaGraph_t     graph = nullptr;
-    cudaGraphExec_t exec  = nullptr;
-    ASSERT_EQ(cudaStreamBeginCapture(stream_, cudaStreamCaptureModeGlobal), cudaSuccess);
-    ASSERT_EQ(gmxfmm_enqueue(plan.get(), x.data(), &all, stream_), GMXFMM_OK) << gmxfmm_message(plan.get());
-    ASSERT_EQ(cudaStreamEndCapture(stream_, &graph), cudaSuccess);
-    ASSERT_EQ(cudaGraphInstantiate(&exec, graph, 0), cudaSuccess);
+    enqueue(plan.get(), x, out, stream_);
+    wait();
+    const Graph graph(
+        stream_, [&] { enqueue(plan.get(), x, out, stream_); }, cudaStreamCaptureModeGlobal);
     std::vector<double> moved = system_.x;
     for (std::size_t i = 0; i < moved.size(); i++)
     {
         moved[i] += 1e-3 * std::sin(static_cast<double>(i));
     }
     x.put(moved);
-    ASSERT_EQ(cudaGraphLaunch(exec, stream_), cudaSuccess);
-    ASSERT_EQ(cudaStreamSynchronize(stream_), cudaSuccess);
-    const Result expected = plan.execute(moved);
-    EXPECT_EQ(out.force.get(), expected.force);
-    EXPECT_EQ(out.energy.get()[1], expected.energyFar);
-    cudaGraphExecDestroy(exec);
-    cudaGraphDestroy(graph);
+    graph.launch(stream_);
+    wait();
+    expectSameBits(out, plan.execute(moved));
 }
 
 /* Who waits for the event has the arrays, and energy and virial come with the stream; of each launch of a graph, too.
@@ -218,10 +194,8 @@ TEST_F(CudaStreams, AnEventTellsThatTheArraysAreThere)
         {"cells, open", system_, withBoundary(options_, Boundary::Open)},
         {"octree", cubic, onDevice(depthOptions(GMXFMM_M2L_ROTATION, 6, 2, 1))},
         {"octree, open", cubic, withBoundary(onDevice(depthOptions(GMXFMM_M2L_ROTATION, 6, 2, 1)), Boundary::Open)}};
-    cudaStream_t second = nullptr;
-    cudaEvent_t  event  = nullptr;
-    ASSERT_EQ(cudaStreamCreateWithFlags(&second, cudaStreamNonBlocking), cudaSuccess);
-    ASSERT_EQ(cudaEventCreateWithFlags(&event, cudaEventDisableTiming), cudaSuccess);
+    const Stream second;
+    const Event  event;
     for (const auto& [name, system, options] : cases)
     {
         Plan                 plan(system, options);
@@ -229,14 +203,9 @@ TEST_F(CudaStreams, AnEventTellsThatTheArraysAreThere)
         Outputs              out(system.size());
         gmxfmm_device_output wanted = out.all();
         wanted.arrays_done          = event;
-        ASSERT_EQ(gmxfmm_enqueue(plan.get(), x.data(), &wanted, stream_), GMXFMM_OK) << gmxfmm_message(plan.get());
-        ASSERT_EQ(cudaStreamSynchronize(stream_), cudaSuccess); /* one step of a plan at a time */
-        cudaGraph_t     graph = nullptr;
-        cudaGraphExec_t exec  = nullptr;
-        ASSERT_EQ(cudaStreamBeginCapture(stream_, cudaStreamCaptureModeThreadLocal), cudaSuccess);
-        ASSERT_EQ(gmxfmm_enqueue(plan.get(), x.data(), &wanted, stream_), GMXFMM_OK) << gmxfmm_message(plan.get());
-        ASSERT_EQ(cudaStreamEndCapture(stream_, &graph), cudaSuccess);
-        ASSERT_EQ(cudaGraphInstantiate(&exec, graph, 0), cudaSuccess);
+        enqueue(plan.get(), x, wanted, stream_);
+        wait(); /* one step of a plan at a time */
+        const Graph graph(stream_, [&] { enqueue(plan.get(), x, wanted, stream_); });
         for (int i = 0; i < 6; i++)
         {
             SCOPED_TRACE(std::string(name) + ", " + std::to_string(i));
@@ -248,54 +217,36 @@ TEST_F(CudaStreams, AnEventTellsThatTheArraysAreThere)
             const Result expected = plan.execute(moved);
             x.put(moved);
             ASSERT_EQ(cudaMemsetAsync(out.force.data(), 0xff, 24 * system.size(), stream_), cudaSuccess);
-            if (i % 2 == 0)
-            {
-                ASSERT_EQ(gmxfmm_enqueue(plan.get(), x.data(), &wanted, stream_), GMXFMM_OK);
-            }
-            else
-            {
-                ASSERT_EQ(cudaGraphLaunch(exec, stream_), cudaSuccess);
-            }
+            i % 2 == 0 ? enqueue(plan.get(), x, wanted, stream_) : graph.launch(stream_);
             ASSERT_EQ(cudaStreamWaitEvent(second, event, 0), cudaSuccess);
             ASSERT_EQ(
                 cudaMemcpyAsync(early.data(), out.force.data(), 24 * system.size(), cudaMemcpyDeviceToDevice, second),
                 cudaSuccess);
-            ASSERT_EQ(cudaStreamSynchronize(second), cudaSuccess);
+            second.wait();
             EXPECT_EQ(early.get(), expected.force);
-            ASSERT_EQ(cudaStreamSynchronize(stream_), cudaSuccess);
-            EXPECT_EQ(out.potential.get(), expected.potential);
-            EXPECT_EQ(out.energy.get(), (std::vector<double>{expected.energyNear, expected.energyFar}));
-            const std::vector<double> virial = out.virial.get();
-            EXPECT_TRUE(std::equal(virial.begin(), virial.end(), expected.virial.begin()));
-            EXPECT_EQ(out.status.get()[0], GMXFMM_OK);
+            wait();
+            expectSameBits(out, expected);
         }
-        cudaGraphExecDestroy(exec);
-        cudaGraphDestroy(graph);
     }
-    cudaEventDestroy(event);
-    cudaStreamDestroy(second);
 }
 
 TEST_F(CudaStreams, PlansRunSideBySide)
 {
-    const System other = ions({5, 0, 0, 1, 4, 0, 0, 1, 6}, 500, 9);
-    Plan         a(system_, options_), b(other, onDevice(explicitOptions(10, 4, 4, 5, 1, GMXFMM_SINGLE)));
-    const Result expectedA = a.execute(system_.x), expectedB = b.execute(other.x);
-    cudaStream_t second = nullptr;
-    ASSERT_EQ(cudaStreamCreateWithFlags(&second, cudaStreamNonBlocking), cudaSuccess);
+    const System        other = ions({5, 0, 0, 1, 4, 0, 0, 1, 6}, 500, 9);
+    Plan                a(system_, options_), b(other, onDevice(explicitOptions(10, 4, 4, 5, 1, GMXFMM_SINGLE)));
+    const Result        expectedA = a.execute(system_.x), expectedB = b.execute(other.x);
+    const Stream        second;
     DeviceArray<double> xa(system_.x), xb(other.x);
     Outputs             outA(system_.size()), outB(other.size());
-    const auto          allA = outA.all(), allB = outB.all();
     for (int i = 0; i < 20; i++)
     {
-        ASSERT_EQ(gmxfmm_enqueue(a.get(), xa.data(), &allA, stream_), GMXFMM_OK);
-        ASSERT_EQ(gmxfmm_enqueue(b.get(), xb.data(), &allB, second), GMXFMM_OK);
+        enqueue(a.get(), xa, outA, stream_);
+        enqueue(b.get(), xb, outB, second);
     }
-    ASSERT_EQ(cudaStreamSynchronize(stream_), cudaSuccess);
-    ASSERT_EQ(cudaStreamSynchronize(second), cudaSuccess);
+    wait();
+    second.wait();
     EXPECT_EQ(outA.force.get(), expectedA.force);
     EXPECT_EQ(outB.force.get(), expectedB.force);
-    cudaStreamDestroy(second);
 }
 
 TEST_F(CudaStreams, NewChargesAndBoxesCount)
@@ -388,7 +339,7 @@ TEST_F(CudaStreams, StagesThatCannotBeTimed)
     EXPECT_EQ(gmxfmm_time_stages(p, x.data(), 0, 1, stream_, nullptr), GMXFMM_ERROR_NULL);
     EXPECT_EQ(gmxfmm_time_stages(p, x.data(), 0, 0, stream_, &seconds), GMXFMM_ERROR_OPTION);
     EXPECT_EQ(gmxfmm_time_stages(p, x.data(), 0, -3, stream_, &seconds), GMXFMM_ERROR_OPTION);
-    EXPECT_NE(std::string(gmxfmm_message(p)).find("-3"), std::string::npos) << gmxfmm_message(p);
+    expectMessage(p, "-3");
     ASSERT_EQ(gmxfmm_create(&p, &options_, 8, system_.box.data(), nullptr, 0), GMXFMM_OK);
     EXPECT_EQ(gmxfmm_time_stages(p, x.data(), 0, 1, stream_, &seconds), GMXFMM_ERROR_ORDER);
     gmxfmm_destroy(p);
@@ -403,7 +354,6 @@ TEST_F(CudaStreams, BadPositionsAreReported)
 {
     Plan                plan(system_, options_);
     Outputs             out(system_.size());
-    const auto          all  = out.all();
     std::vector<double> bad  = system_.x;
     const double        good = bad[100];
     DeviceArray<double> x(bad);
@@ -411,11 +361,11 @@ TEST_F(CudaStreams, BadPositionsAreReported)
     {
         bad[100] = value;
         x.put(bad);
-        ASSERT_EQ(gmxfmm_enqueue(plan.get(), x.data(), &all, stream_), GMXFMM_OK);
-        ASSERT_EQ(cudaStreamSynchronize(stream_), cudaSuccess);
+        enqueue(plan.get(), x, out, stream_);
+        wait();
         EXPECT_EQ(out.status.get()[0], GMXFMM_ERROR_POSITION);
         EXPECT_EQ(gmxfmm_assign(plan.get(), x.data()), GMXFMM_ERROR_POSITION);
-        EXPECT_NE(std::string(gmxfmm_message(plan.get())).find("33"), std::string::npos);
+        expectMessage(plan.get(), "33");
         plan.assign(system_.x);
     }
     bad[100] = good;
@@ -425,13 +375,13 @@ TEST_F(CudaStreams, BadPositionsAreReported)
     }
     x.put(bad);
     plan.assign(bad); /* which puts them into one cell */
-    ASSERT_EQ(gmxfmm_enqueue(plan.get(), x.data(), &all, stream_), GMXFMM_OK);
-    ASSERT_EQ(cudaStreamSynchronize(stream_), cudaSuccess);
+    enqueue(plan.get(), x, out, stream_);
+    wait();
     EXPECT_EQ(out.status.get()[0], GMXFMM_ERROR_COINCIDENT);
     x.put(system_.x);
     plan.assign(system_.x);
-    ASSERT_EQ(gmxfmm_enqueue(plan.get(), x.data(), &all, stream_), GMXFMM_OK);
-    ASSERT_EQ(cudaStreamSynchronize(stream_), cudaSuccess);
+    enqueue(plan.get(), x, out, stream_);
+    wait();
     EXPECT_EQ(out.status.get()[0], GMXFMM_OK);
 }
 
@@ -447,8 +397,7 @@ TEST_F(CudaStreams, MisuseIsRefused)
     {
         out.size = size;
         EXPECT_EQ(gmxfmm_enqueue(plan.get(), x.data(), &out, stream_), GMXFMM_ERROR_OPTION);
-        EXPECT_NE(std::string(gmxfmm_message(plan.get())).find("sizeof(gmxfmm_device_output)"), std::string::npos)
-            << gmxfmm_message(plan.get());
+        expectMessage(plan.get(), "sizeof(gmxfmm_device_output)");
     }
     out                 = sized<gmxfmm_device_output>();
     gmxfmm_options none = options_;

@@ -16,22 +16,10 @@ using namespace fmmtest;
 namespace
 {
 
-class WithCuda : public testing::Test
-{
-  protected:
-    void SetUp() override
-    {
-        if (!haveCuda())
-        {
-            GTEST_SKIP() << "no CUDA device";
-        }
-    }
-};
-
 const Mat3 cube  = {1.9, 0, 0, 0, 1.9, 0, 0, 0, 1.9};
 const Mat3 brick = {1.2, 0, 0, 0, 1.6, 0, 0, 0, 3.6};
 
-class CudaTree : public WithCuda, public testing::WithParamInterface<MethodAndPrecision>
+class CudaTree : public WithCuda<testing::TestWithParam<MethodAndPrecision>>
 {
   protected:
     /* Rotation with translations of two orders, as it is by default; all of one order: ToOneOrder, octree.cpp. */
@@ -47,12 +35,8 @@ class CudaTree : public WithCuda, public testing::WithParamInterface<MethodAndPr
 /* 5000 ions fill 4 % of the places of cells at depth 4: empty cells on every level but the first. */
 System sparse()
 {
-    System       s = ions({1.6, 0, 0, 0, 1.6, 0, 0, 0, 1.6}, 4000, 3);
-    const System t = ions({0.9, 0, 0, 0, 0.9, 0, 0, 0, 0.9}, 1000, 5);
-    for (std::size_t i = 0; i < t.size(); i++)
-    {
-        s.add({t.x[3 * i] + 6.3, t.x[3 * i + 1] + 2.2, t.x[3 * i + 2] + 3.1}, t.q[i]);
-    }
+    System s = ions({1.6, 0, 0, 0, 1.6, 0, 0, 0, 1.6}, 4000, 3);
+    s.add(ions({0.9, 0, 0, 0, 0.9, 0, 0, 0, 0.9}, 1000, 5), {6.3, 2.2, 3.1});
     s.box = {8, 0, 0, 0, 8, 0, 0, 0, 8};
     return s;
 }
@@ -157,9 +141,7 @@ INSTANTIATE_TEST_SUITE_P(Methods,
                                           testing::Values(GMXFMM_DOUBLE, GMXFMM_SINGLE)),
                          methodAndPrecisionName);
 
-class CudaDynamic : public WithCuda
-{
-};
+using CudaDynamic = WithCuda<>;
 
 TEST_F(CudaDynamic, InWater)
 {

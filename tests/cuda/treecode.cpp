@@ -15,7 +15,12 @@ extern "C"
 #include "fmm/treecode/state.h"
 #include "fmm/treecode/treecode.h"
 }
-#include "support/device_arrays.h"
+#include "support/norms.h"
+#include "support/on_ranks.h"
+#include "support/on_stream.h"
+#include "support/suites.h"
+
+using namespace fmmtest;
 
 namespace
 {
@@ -41,11 +46,6 @@ struct Case
 void PrintTo(const Case& c, std::ostream* out)
 {
     *out << c.name;
-}
-
-std::string nameOf(const testing::TestParamInfo<Case>& info)
-{
-    return info.param.name;
 }
 
 class CudaTreecode : public testing::TestWithParam<Case>
@@ -133,17 +133,6 @@ class CudaTreecode : public testing::TestWithParam<Case>
     Numbers x_, q_, y_;
 };
 
-double difference(const Numbers& a, const Numbers& b)
-{
-    double square = 0, norm = 0;
-    for (std::size_t i = 0; i < a.size(); i++)
-    {
-        square += std::pow(a[i] - b[i], 2);
-        norm += b[i] * b[i];
-    }
-    return norm > 0 ? std::sqrt(square / norm) : 0;
-}
-
 TEST_P(CudaTreecode, AgreesWithTheCpu)
 {
     /* rounding of sums in another order; in single precision, of numbers and 1/r, and of exp */
@@ -154,8 +143,11 @@ TEST_P(CudaTreecode, AgreesWithTheCpu)
         for (bool withField : {false, true})
         {
             const Sums gpu = sums(GMXFMM_CUDA, withField, separate), cpu = sums(GMXFMM_CPU, withField, separate);
-            EXPECT_LT(difference(gpu.potential, cpu.potential), potential);
-            EXPECT_LT(difference(gpu.field, cpu.field), field);
+            EXPECT_LT(relativeRms(gpu.potential, cpu.potential), potential);
+            if (withField)
+            {
+                EXPECT_LT(relativeRms(gpu.field, cpu.field), field);
+            }
             EXPECT_NEAR(gpu.energy, cpu.energy, 10 * potential * std::abs(cpu.energy));
             EXPECT_DOUBLE_EQ(gpu.pairsPerTarget, cpu.pairsPerTarget);
         }
@@ -182,7 +174,7 @@ INSTANTIATE_TEST_SUITE_P(,
                                          Case{"CoulombDualSingle", treecode_coulomb, GMXFMM_SINGLE, 4, 200, 1},
                                          Case{"YukawaDual", treecode_yukawa, GMXFMM_DOUBLE, 5, 30, 1},
                                          Case{"PolynomialDual", treecode_polynomial, GMXFMM_DOUBLE, 2, 20, 1}),
-                         nameOf);
+                         parameterName<Case>);
 
 /* ------------------------------------------------------------------------------------------------------ one treecode
  */
@@ -304,41 +296,33 @@ TEST(CudaTreecodeSingle, KeepsDigitsOfClosePairs)
     treecode_destroy(cpu);
     /* pairs at 1/64 of the radius lose 64 times the rounding of a position, 6e-8, fields twice of it; few are so near
      */
-    EXPECT_LT(difference(single, exact), 1e-6);
-    EXPECT_LT(difference(singleField, exactField), 2e-6);
+    EXPECT_LT(relativeRms(single, exact), 1e-6);
+    EXPECT_LT(relativeRms(singleField, exactField), 2e-6);
 }
 
 /* ----------------------------------------------------------------------------------------------------- on a stream */
 
 template <class X>
-void enqueueAsExecute(gmxfmm_traversal traversal)
+void enqueueAsExecute(bool dual)
 {
     const int      n      = 20000;
     const Numbers  places = placed(n, 3, 2);
     std::vector<X> x(places.begin(), places.end()), q;
-    gmxfmm_options o;
+    gmxfmm_options o    = withArrays<X>(treecodeOptions(0.7, 4, 150, dual));
     gmxfmm_plan*   plan = nullptr;
     for (int i = 0; i < n; i++)
     {
         q.push_back(static_cast<X>(std::sin(i)));
     }
-    gmxfmm_default_options(&o);
-    o.boundary   = GMXFMM_OPEN;
-    o.method     = GMXFMM_TREECODE;
-    o.device     = GMXFMM_CUDA;
-    o.precision  = GMXFMM_SINGLE;
-    o.array_type = sizeof(X) == sizeof(double) ? GMXFMM_DOUBLE : GMXFMM_SINGLE;
-    o.traversal  = traversal;
-    o.theta      = 0.7;
-    o.degree     = 4;
-    o.leaf       = 150;
-    o.prefactor  = 3;
+    o.device    = GMXFMM_CUDA;
+    o.precision = GMXFMM_SINGLE;
+    o.prefactor = 3;
     if (gmxfmm_create(&plan, &o, n, nullptr, nullptr, 0) != GMXFMM_OK)
     {
         GTEST_SKIP() << "no GPU";
     }
     std::vector<X> potential(n), field(3 * n), force(3 * n);
-    gmxfmm_output  out = fmmtest::sized<gmxfmm_output>();
+    gmxfmm_output  out = sized<gmxfmm_output>();
     out.potential      = potential.data();
     out.field          = field.data();
     out.force          = force.data();
@@ -350,15 +334,11 @@ void enqueueAsExecute(gmxfmm_traversal traversal)
         coordinate *= X(1.001);
     }
     ASSERT_EQ(gmxfmm_execute(plan, x.data(), &out), GMXFMM_OK) << gmxfmm_message(plan);
-    fmmtest::DeviceArray<X> there(x);
-    fmmtest::OutputsOf<X>   outputs(n);
-    gmxfmm_device_output    all = outputs.all();
-    cudaStream_t            stream;
-    cudaGraph_t             graph;
-    cudaGraphExec_t         exec;
-    cudaEvent_t             event;
-    ASSERT_EQ(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking), cudaSuccess);
-    ASSERT_EQ(cudaEventCreateWithFlags(&event, cudaEventDisableTiming), cudaSuccess);
+    DeviceArray<X>       there(x);
+    OutputsOf<X>         outputs(n);
+    gmxfmm_device_output all = outputs.all();
+    const Stream         stream;
+    const Event          event;
     EXPECT_EQ(gmxfmm_enqueue(plan, there.data(), &all, stream), GMXFMM_ERROR_UNSUPPORTED) << "a virial";
     all.virial = nullptr;
     all.stages = GMXFMM_STAGE_NEAR;
@@ -366,17 +346,13 @@ void enqueueAsExecute(gmxfmm_traversal traversal)
     all.stages      = 0;
     all.arrays_done = event;
     /* nothing may wait or be allocated in a capture */
-    ASSERT_EQ(cudaStreamBeginCapture(stream, cudaStreamCaptureModeThreadLocal), cudaSuccess);
-    ASSERT_EQ(gmxfmm_enqueue(plan, there.data(), &all, stream), GMXFMM_OK) << gmxfmm_message(plan);
-    ASSERT_EQ(cudaStreamEndCapture(stream, &graph), cudaSuccess);
-    ASSERT_EQ(cudaGraphInstantiate(&exec, graph, 0), cudaSuccess);
-    for (int i = 0; i < 2; i++)
-    {
-        ASSERT_EQ(cudaGraphLaunch(exec, stream), cudaSuccess);
-    }
+    const auto step  = [&] { enqueue(plan, there, all, stream); };
+    Graph      graph = Graph(stream, step);
+    graph.launch(stream);
+    graph.launch(stream);
     ASSERT_EQ(cudaEventSynchronize(event), cudaSuccess);
     EXPECT_EQ(outputs.force.get(), force);
-    ASSERT_EQ(cudaStreamSynchronize(stream), cudaSuccess);
+    stream.wait();
     EXPECT_EQ(outputs.potential.get(), potential);
     EXPECT_EQ(outputs.field.get(), field);
     EXPECT_EQ(outputs.force.get(), force);
@@ -385,17 +361,16 @@ void enqueueAsExecute(gmxfmm_traversal traversal)
     /* what cannot be is in the status */
     x[7] = std::numeric_limits<X>::quiet_NaN();
     there.put(x);
-    ASSERT_EQ(cudaGraphLaunch(exec, stream), cudaSuccess);
-    ASSERT_EQ(cudaStreamSynchronize(stream), cudaSuccess);
+    graph.launch(stream);
+    stream.wait();
     EXPECT_EQ(outputs.status.get(), std::vector<int>{GMXFMM_ERROR_POSITION});
-    ASSERT_EQ(cudaGraphExecDestroy(exec), cudaSuccess);
-    ASSERT_EQ(cudaGraphDestroy(graph), cudaSuccess);
-    ASSERT_EQ(gmxfmm_enqueue(plan, there.data(), &all, stream), GMXFMM_OK);
-    ASSERT_EQ(cudaStreamSynchronize(stream), cudaSuccess);
+    graph = Graph();
+    step();
+    stream.wait();
     /* arrays of the device in the calls that wait */
     x[7] = 0.5;
     there.put(x);
-    const fmmtest::DeviceArray<X> charges(q);
+    const DeviceArray<X> charges(q);
     ASSERT_EQ(gmxfmm_set_charges(plan, n, charges.data()), GMXFMM_OK) << gmxfmm_message(plan);
     ASSERT_EQ(gmxfmm_assign(plan, there.data()), GMXFMM_OK) << gmxfmm_message(plan);
     ASSERT_EQ(gmxfmm_execute(plan, there.data(), &out), GMXFMM_OK) << gmxfmm_message(plan);
@@ -403,24 +378,22 @@ void enqueueAsExecute(gmxfmm_traversal traversal)
     ASSERT_EQ(gmxfmm_assign(plan, x.data()), GMXFMM_OK) << gmxfmm_message(plan);
     ASSERT_EQ(gmxfmm_execute(plan, x.data(), &out), GMXFMM_OK) << gmxfmm_message(plan);
     EXPECT_EQ(fromDevice, potential);
-    ASSERT_EQ(cudaEventDestroy(event), cudaSuccess);
-    ASSERT_EQ(cudaStreamDestroy(stream), cudaSuccess);
     gmxfmm_destroy(plan);
 }
 
 TEST(CudaTreecodeStream, GivesWhatExecuteGives)
 {
-    enqueueAsExecute<double>(GMXFMM_PARTICLE);
+    enqueueAsExecute<double>(false);
 }
 
 TEST(CudaTreecodeStream, GivesWhatExecuteGivesInFloats)
 {
-    enqueueAsExecute<float>(GMXFMM_PARTICLE);
+    enqueueAsExecute<float>(false);
 }
 
 TEST(CudaTreecodeStream, GivesWhatExecuteGivesDual)
 {
-    enqueueAsExecute<double>(GMXFMM_DUAL);
+    enqueueAsExecute<double>(true);
 }
 
 } // namespace

@@ -57,11 +57,7 @@ System full(int n, const Mat3& box)
     System s;
     Random random(3);
     s.box = box;
-    for (int i = 0; i < n; i++)
-    {
-        const double x = box[0] * random.uniform(), y = box[4] * random.uniform(), z = box[8] * random.uniform();
-        s.add({x, y, z}, i % 2 ? 1 : -1);
-    }
+    scatter(&s, n, {0, 0, 0}, {box[0], box[4], box[8]}, &random);
     return s;
 }
 

@@ -7,6 +7,7 @@
 
 #include "support/paths.h"
 #include "support/plan.h"
+#include "support/suites.h"
 #include "support/systems.h"
 
 using namespace fmmtest;
@@ -24,11 +25,6 @@ struct Case
 void PrintTo(const Case& c, std::ostream* out)
 {
     *out << c.name;
-}
-
-std::string caseName(const testing::TestParamInfo<Case>& info)
-{
-    return info.param.name;
 }
 
 gmxfmm_options treecode()
@@ -180,14 +176,14 @@ TEST_P(Capabilities, OfStreams)
         EXPECT_EQ(gmxfmm_capabilities(plan_) &
                       (GMXFMM_CAN_ENQUEUE | GMXFMM_CAN_ENQUEUE_ASSIGN | GMXFMM_CAN_ENQUEUE_CHARGES),
                   0U);
-        EXPECT_NE(std::string(gmxfmm_message(plan_)).find("device = cuda"), std::string::npos) << gmxfmm_message(plan_);
+        expectMessage(plan_, "device = cuda");
     }
     EXPECT_EQ(gmxfmm_set_first_share(plan_, 0.5), GMXFMM_ERROR_UNSUPPORTED);
     EXPECT_EQ(gmxfmm_set_first_share(plan_, 1), GMXFMM_ERROR_OPTION);
     EXPECT_EQ(gmxfmm_set_first_share(nullptr, 0.5), GMXFMM_ERROR_NULL);
 }
 
-INSTANTIATE_TEST_SUITE_P(Plans, Capabilities, testing::ValuesIn(cases()), caseName);
+INSTANTIATE_TEST_SUITE_P(Plans, Capabilities, testing::ValuesIn(cases()), parameterName<Case>);
 
 TEST(CapabilitiesOfAPlan, OfNothingAreNone)
 {
@@ -281,4 +277,4 @@ TEST_P(GraphVersion, ChangesWithAllElse)
     EXPECT_TRUE(changed()) << "fewer particles, " << targets;
 }
 
-INSTANTIATE_TEST_SUITE_P(Plans, GraphVersion, testing::ValuesIn(cases()), caseName);
+INSTANTIATE_TEST_SUITE_P(Plans, GraphVersion, testing::ValuesIn(cases()), parameterName<Case>);

@@ -100,12 +100,6 @@ class Exclusions : public testing::TestWithParam<std::tuple<Path, gmxfmm_precisi
     }
 };
 
-std::string name(const testing::TestParamInfo<std::tuple<Path, gmxfmm_precision>>& info)
-{
-    return methodWord(std::get<0>(info.param).m2l) + std::get<0>(info.param).box.name +
-           (std::get<1>(info.param) == GMXFMM_DOUBLE ? "Double" : "Single");
-}
-
 } // namespace
 
 TEST_P(Exclusions, OfTheNearestPairs)
@@ -225,7 +219,7 @@ TEST_P(Exclusions, AreNotNeededByParticlesWithoutCharge)
 INSTANTIATE_TEST_SUITE_P(Paths,
                          Exclusions,
                          testing::Combine(testing::ValuesIn(paths()), testing::Values(GMXFMM_DOUBLE, GMXFMM_SINGLE)),
-                         name);
+                         pathAndPrecisionName);
 
 class ExclusionList : public testing::TestWithParam<gmxfmm_m2l>
 {

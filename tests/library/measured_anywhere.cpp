@@ -3,12 +3,11 @@
  * changes, but others are in the corners of cells. Few particles, and particles on a lattice, from seeds; against
  * independent sums. */
 #include <functional>
-#include <memory>
 
 #include <gtest/gtest.h>
 
-#include "gmxfmm_measure.h"
 #include "support/ewald.h"
+#include "support/measured.h"
 #include "support/norms.h"
 #include "support/partly_periodic.h"
 #include "support/plan.h"
@@ -25,11 +24,6 @@ enum
     c_cases  = 100, /* of each kind */
     c_places = 24   /* that each plan is tried at */
 };
-
-int between(Random* random, int low, int high)
-{
-    return low + static_cast<int>((high - low + 1) * random->uniform());
-}
 
 Mat3 cube(double edge)
 {
@@ -198,28 +192,16 @@ std::vector<double> translated(const System& s, const std::array<int, 3>& period
     return x;
 }
 
-/* Makes a measured plan; NULL if it is refused, with the message. */
-std::unique_ptr<Plan> makeMeasured(const System& s, const gmxfmm_options& options, std::string* message)
+/* Why there is no plan. */
+void expectSaid(const Made& made)
 {
-    char                text[512] = "";
-    gmxfmm_plan*        made      = nullptr;
-    const SystemView    view(s, Boundary::Tinfoil);
-    const gmxfmm_system system = view.get();
-    const gmxfmm_status status =
-        gmxfmm_create_measured(&made, &options, &system, nullptr, nullptr, nullptr, text, sizeof(text));
-    *message = text;
-    EXPECT_TRUE(status == GMXFMM_OK || status == GMXFMM_ERROR_OPTION || status == GMXFMM_ERROR_UNSUPPORTED) << text;
-    return status == GMXFMM_OK ? std::make_unique<Plan>(s, made) : nullptr;
+    EXPECT_TRUE(made.status == GMXFMM_ERROR_OPTION || made.status == GMXFMM_ERROR_UNSUPPORTED) << made.message;
+    EXPECT_NE(made.message, "");
 }
 
 class MeasuredAnywhere : public testing::TestWithParam<Kind>
 {
 };
-
-std::string kindName(const testing::TestParamInfo<Kind>& info)
-{
-    return info.param.name;
-}
 
 } // namespace
 
@@ -235,11 +217,10 @@ TEST_P(MeasuredAnywhere, ErrorsStayWithinWhatIsAsked)
         const std::array<int, 3> periodic = kind.periodic(seed);
         const System             s        = kind.make(&random, seed);
         const gmxfmm_options     options  = drawn(&random, seed, kind);
-        std::string              message;
-        const auto               plan = makeMeasured(s, options, &message);
-        if (plan == nullptr)
+        const Made               plan(s, options);
+        if (plan.made == nullptr)
         {
-            EXPECT_NE(message, "");
+            expectSaid(plan);
             refused++;
             continue;
         }
@@ -249,10 +230,10 @@ TEST_P(MeasuredAnywhere, ErrorsStayWithinWhatIsAsked)
         for (int k = 0; k < c_places; k++)
         {
             const std::vector<double> x = translated(s, periodic, &random);
-            plan->assign(x);
-            worst = std::max(worst, relativeRms(plan->execute(x).force, sum.force));
+            plan.plan->assign(x);
+            worst = std::max(worst, relativeRms(plan.plan->execute(x).force, sum.force));
         }
-        EXPECT_LE(worst, options.accuracy) << "order " << plan->info().order << ", " << s.size() << " particles";
+        EXPECT_LE(worst, options.accuracy) << "order " << plan.plan->info().order << ", " << s.size() << " particles";
     }
     RecordProperty("refused", refused);
     EXPECT_LE(refused, 1);
@@ -266,7 +247,7 @@ INSTANTIATE_TEST_SUITE_P(Kinds,
                                          Kind{"MoleculesOnALattice", moleculesOnALattice, inAll, GMXFMM_M2L_AUTO},
                                          Kind{"SlabsAndWires", flatOrLong, inSome, GMXFMM_M2L_AUTO},
                                          Kind{"OctreesOfMolecules", fewMolecules, inAll, GMXFMM_M2L_ROTATION}),
-                         kindName);
+                         parameterName<Kind>);
 
 namespace
 {
@@ -294,13 +275,12 @@ TEST(MeasuredAnywhereInCrystals, ErrorsStayWithinWhatIsAskedWhenIonsMove)
         const double   asked   = std::pow(10, single ? -4 + 2 * random.uniform() : -7 + 5 * random.uniform());
         gmxfmm_options options = askedOptions(asked, single ? GMXFMM_SINGLE : GMXFMM_DOUBLE);
         System         s       = crystal(seed);
-        std::string    message;
-        options.device       = GMXFMM_CPU; /* orders above 20, which others have not */
-        options.reproducible = 1;
-        const auto plan      = makeMeasured(s, options, &message);
-        if (plan == nullptr)
+        options.device         = GMXFMM_CPU; /* orders above 20, which others have not */
+        options.reproducible   = 1;
+        const Made plan(s, options);
+        if (plan.made == nullptr)
         {
-            EXPECT_NE(message, "");
+            expectSaid(plan);
             refused++;
             continue;
         }
@@ -316,8 +296,8 @@ TEST(MeasuredAnywhereInCrystals, ErrorsStayWithinWhatIsAskedWhenIonsMove)
             for (int k = 0; k < 3; k++)
             {
                 const std::vector<double> x = translated(moved, inAll(seed), &random);
-                plan->assign(x);
-                EXPECT_LE(relativeRms(plan->execute(x).force, sum.force), asked) << "moved by " << by;
+                plan.plan->assign(x);
+                EXPECT_LE(relativeRms(plan.plan->execute(x).force, sum.force), asked) << "moved by " << by;
             }
         }
     }

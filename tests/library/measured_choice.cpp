@@ -11,6 +11,7 @@
 #include "gmxfmm_measure.h"
 #include "support/direct.h"
 #include "support/ewald.h"
+#include "support/measured.h"
 #include "support/norms.h"
 #include "support/partly_periodic.h"
 #include "support/plan.h"
@@ -114,29 +115,6 @@ System primitiveRockSalt()
     return copies({0, 1, 1, 1, 0, 1, 1, 1, 0}, {7, 7, 7}, {{0, 0, 0}, {1, 0, 0}}, {1, -1});
 }
 
-/* Of b from a, in a periodic box: the nearest image. */
-Vec3 nearestImage(const Mat3& box, const Vec3& a, const Vec3& b)
-{
-    Vec3   nearest = {0, 0, 0};
-    double least   = std::numeric_limits<double>::infinity();
-    for (int k = 0; k < 27; k++)
-    {
-        Vec3   r;
-        double r2 = 0;
-        for (std::size_t d = 0; d < 3; d++)
-        {
-            r[d] = b[d] - a[d] + (k % 3 - 1) * box[d] + (k / 3 % 3 - 1) * box[3 + d] + (k / 9 - 1) * box[6 + d];
-            r2 += r[d] * r[d];
-        }
-        if (r2 < least)
-        {
-            least   = r2;
-            nearest = r;
-        }
-    }
-    return nearest;
-}
-
 /* Ice Ih, SPC/E charges: oxygens as in lonsdaleite; each of the four bonds of an oxygen has one proton, and each oxygen
  * two near it: bonds point along walks through the crystal that use each once. A hexagonal box. */
 System ice()
@@ -146,13 +124,19 @@ System ice()
         copies({a, 0, 0, -a / 2, h, 0, 0, 0, c}, {6, 6, 3},
                {{0, 2 * h / 3, z}, {a / 2, h / 3, -z}, {a / 2, h / 3, c / 2 + z}, {0, 2 * h / 3, c / 2 - z}},
                {-0.8476, -0.8476, -0.8476, -0.8476});
-    const std::size_t                     n = oxygens.size();
+    const std::size_t n = oxygens.size();
+    const Lattice     lattice(oxygens.box);
+    const auto        nearest = [&](std::size_t i, std::size_t j)
+    {
+        const Vec3 from = oxygens.position(i), to = oxygens.position(j);
+        return lattice.nearest({to[0] - from[0], to[1] - from[1], to[2] - from[2]});
+    };
     std::vector<std::vector<std::size_t>> bonds(n);
     for (std::size_t i = 0; i < n; i++)
     {
         for (std::size_t j = 0; j < n; j++)
         {
-            const Vec3 r = nearestImage(oxygens.box, oxygens.position(i), oxygens.position(j));
+            const Vec3 r = nearest(i, j);
             if (i != j && r[0] * r[0] + r[1] * r[1] + r[2] * r[2] < 0.09)
             {
                 bonds[i].push_back(j);
@@ -167,7 +151,7 @@ System ice()
         for (std::size_t i = start; !bonds[i].empty();)
         {
             const std::size_t j      = bonds[i].back();
-            const Vec3        r      = nearestImage(s.box, oxygens.position(i), oxygens.position(j));
+            const Vec3        r      = nearest(i, j);
             const double      length = std::sqrt(r[0] * r[0] + r[1] * r[1] + r[2] * r[2]);
             protons[i].push_back({0.1 * r[0] / length, 0.1 * r[1] / length, 0.1 * r[2] / length});
             bonds[i].pop_back();
@@ -250,13 +234,8 @@ System chargedWithDipole()
 /* Two droplets, so far from each other that single precision does not hold a position in both. */
 System clusters()
 {
-    System       s     = droplet(300, 4, 4);
-    const System other = droplet(300, 4, 9);
-    for (std::size_t i = 0; i < other.size(); i++)
-    {
-        const Vec3 r = other.position(i);
-        s.add({r[0] + 1e6, r[1] - 3e5, r[2] + 7e5}, other.q[i]);
-    }
+    System s = droplet(300, 4, 4);
+    s.add(droplet(300, 4, 9), {1e6, -3e5, 7e5});
     return s;
 }
 
@@ -293,12 +272,7 @@ System drops()
     s.box = {90, 0, 0, 0, 100, 0, 0, 0, 110};
     for (int k = 0; k < 3; k++)
     {
-        const System drop = droplet(400, 5, static_cast<std::uint64_t>(k) + 1);
-        for (std::size_t i = 0; i < drop.size(); i++)
-        {
-            const Vec3 r = drop.position(i);
-            s.add({r[0] + 20 + 21 * k, r[1] + 70 - 23 * k, r[2] + 30 * k}, drop.q[i]);
-        }
+        s.add(droplet(400, 5, static_cast<std::uint64_t>(k) + 1), {20.0 + 21 * k, 70.0 - 23 * k, 30.0 * k});
     }
     return s;
 }
@@ -407,10 +381,25 @@ class Reference
     gmxfmm_reference* reference_ = nullptr;
 };
 
-std::string caseName(const testing::TestParamInfo<Case>& info)
+const double any = std::numeric_limits<double>::infinity();
+
+/* What gmxfmm_choose gives, and what it has tried. */
+struct Choice
 {
-    return info.param.name;
-}
+    Choice(const Reference& reference, gmxfmm_options* options, double errorMoved = any, double virialError = any)
+    {
+        char text[512] = "";
+        tried.fill(sized<gmxfmm_measurement>());
+        status  = gmxfmm_choose(reference.get(), options, errorMoved, virialError, &chosen, tried.data(), &num, text,
+                                sizeof(text));
+        message = text;
+    }
+    gmxfmm_status                      status;
+    std::string                        message;
+    gmxfmm_measurement                 chosen = sized<gmxfmm_measurement>();
+    std::array<gmxfmm_measurement, 32> tried;
+    int                                num = 32;
+};
 
 class MeasuredChoice : public testing::TestWithParam<Case>
 {
@@ -473,14 +462,6 @@ void expectChosen(const gmxfmm_options& options, const gmxfmm_measurement& chose
     }
 }
 
-/* Room for all that may be tried. */
-std::array<gmxfmm_measurement, 32> roomForTried()
-{
-    std::array<gmxfmm_measurement, 32> tried;
-    tried.fill(sized<gmxfmm_measurement>());
-    return tried;
-}
-
 void expectNoneTwice(const gmxfmm_measurement* tried, int num)
 {
     for (int i = 0; i < num; i++)
@@ -494,7 +475,6 @@ void expectNoneTwice(const gmxfmm_measurement* tried, int num)
 }
 
 const double accuracies[] = {1e-2, 1e-3, 4e-4, 1e-5, 1e-6, 1e-8};
-const double any          = std::numeric_limits<double>::infinity();
 
 } // namespace
 
@@ -521,29 +501,20 @@ TEST_P(MeasuredChoice, ChosenSettingsReachWhatIsAsked)
     for (double asked : accuracies)
     {
         SCOPED_TRACE(asked);
-        gmxfmm_options     options = optionsFor(GetParam(), asked);
-        const Reference    reference(system_, GetParam(), options);
-        gmxfmm_measurement chosen = sized<gmxfmm_measurement>();
-        auto               tried  = roomForTried();
-        int                num    = 32;
-        char               message[512];
-        ASSERT_EQ(
-            gmxfmm_choose(reference.get(), &options, any, any, &chosen, tried.data(), &num, message, sizeof(message)),
-            GMXFMM_OK)
-            << message;
+        gmxfmm_options  options = optionsFor(GetParam(), asked);
+        const Reference reference(system_, GetParam(), options);
+        const Choice    choice(reference, &options);
+        ASSERT_EQ(choice.status, GMXFMM_OK) << choice.message;
         EXPECT_LE(trueError(options), asked);
-        EXPECT_LE(std::max(chosen.error, chosen.error_limited), asked);
-        EXPECT_LT(num, 20); /* each is a plan */
-        expectChosen(options, chosen);
-        expectNoneTwice(tried.data(), num);
-        expectNoLowerOrder(reference.get(), options, asked, chosen);
+        EXPECT_LE(std::max(choice.chosen.error, choice.chosen.error_limited), asked);
+        EXPECT_LT(choice.num, 20); /* each is a plan */
+        expectChosen(options, choice.chosen);
+        expectNoneTwice(choice.tried.data(), choice.num);
+        expectNoLowerOrder(reference.get(), options, asked, choice.chosen);
         /* the choice is one of those tried */
-        bool found = false;
-        for (int i = 0; i < num; i++)
-        {
-            found = found || (sameSettings(tried[i], chosen) && tried[i].error == chosen.error);
-        }
-        EXPECT_TRUE(found);
+        EXPECT_TRUE(std::any_of(choice.tried.begin(), choice.tried.begin() + choice.num,
+                                [&](const gmxfmm_measurement& m)
+                                { return sameSettings(m, choice.chosen) && m.error == choice.chosen.error; }));
     }
 }
 
@@ -553,12 +524,9 @@ TEST_P(MeasuredChoice, ChosenSettingsReachWhatIsAskedInSinglePrecision)
     {
         SCOPED_TRACE(asked);
         gmxfmm_options     options = optionsFor(GetParam(), asked, GMXFMM_SINGLE);
-        const Reference    reference(system_, GetParam(), options);
-        gmxfmm_measurement chosen = sized<gmxfmm_measurement>();
-        char               message[512];
-        const auto         status =
-            gmxfmm_choose(reference.get(), &options, any, any, &chosen, nullptr, nullptr, message, sizeof(message));
-        if (status == GMXFMM_OK)
+        const Choice       choice(Reference(system_, GetParam(), options), &options);
+        const std::string& message = choice.message;
+        if (choice.status == GMXFMM_OK)
         {
             EXPECT_LE(trueError(options), asked);
         }
@@ -568,51 +536,43 @@ TEST_P(MeasuredChoice, ChosenSettingsReachWhatIsAskedInSinglePrecision)
              * precision does not hold. In other crystals forces are some hundredth of the sum of those between ions, by
              * absolute values, and rounding 3e-6 to 4e-6 of them. */
             const std::string name = GetParam().name;
-            EXPECT_TRUE(name == "StillRockSalt" || name == "Clusters" || (asked < 5e-6 && chosen.error < 5e-6))
+            EXPECT_TRUE(name == "StillRockSalt" || name == "Clusters" || (asked < 5e-6 && choice.chosen.error < 5e-6))
                 << name << message;
-            EXPECT_NE(std::string(message).find("use double precision"), std::string::npos) << message;
-            EXPECT_EQ(status, GMXFMM_ERROR_OPTION);
-            EXPECT_NE(std::string(message).find("out of reach"), std::string::npos) << message;
+            EXPECT_NE(message.find("use double precision"), std::string::npos) << message;
+            EXPECT_EQ(choice.status, GMXFMM_ERROR_OPTION);
+            EXPECT_NE(message.find("out of reach"), std::string::npos) << message;
         }
     }
 }
 
-INSTANTIATE_TEST_SUITE_P(Systems, MeasuredChoice, testing::ValuesIn(cases()), caseName);
+INSTANTIATE_TEST_SUITE_P(Systems, MeasuredChoice, testing::ValuesIn(cases()), parameterName<Case>);
 
 /* In water the choice is not much better than what was asked, as the model's is. */
 TEST(MeasuredChoiceInWater, TheChoiceIsNotOverpaid)
 {
-    const Case         c       = {"", nullptr, Boundary::Tinfoil};
-    const System       s       = water({3, 0, 0, 0, 3.1, 0, 0, 0, 3.2}, 5);
-    gmxfmm_options     options = optionsFor(c, 4e-4);
-    const Result       model   = solve(s, options);
-    const Reference    reference(s, c, options);
-    gmxfmm_measurement chosen       = sized<gmxfmm_measurement>();
-    char               message[512] = "";
-    ASSERT_EQ(gmxfmm_choose(reference.get(), &options, any, any, &chosen, nullptr, nullptr, message, sizeof(message)),
-              GMXFMM_OK)
-        << message;
-    EXPECT_GT(chosen.error, 1.5e-4);
-    EXPECT_LT(chosen.order, model.info.order);
+    const Case     c       = {"", nullptr, Boundary::Tinfoil};
+    const System   s       = water({3, 0, 0, 0, 3.1, 0, 0, 0, 3.2}, 5);
+    gmxfmm_options options = optionsFor(c, 4e-4);
+    const Result   model   = solve(s, options);
+    const Choice   choice(Reference(s, c, options), &options);
+    ASSERT_EQ(choice.status, GMXFMM_OK) << choice.message;
+    EXPECT_GT(choice.chosen.error, 1.5e-4);
+    EXPECT_LT(choice.chosen.order, model.info.order);
 }
 
 /* A small open system may have no far field to measure at the start; the order is then not the least that is enough,
  * but one for when the system has spread. */
 TEST(MeasuredChoiceInAnOpenSystem, OrdersAreKeptForWhenItSpreads)
 {
-    const Case         c       = {"", nullptr, Boundary::Open};
-    const System       s       = droplet(60, 2, 4);
-    gmxfmm_options     options = optionsFor(c, 4e-4);
-    const Reference    reference(s, c, options);
-    gmxfmm_measurement chosen       = sized<gmxfmm_measurement>();
-    char               message[512] = "";
-    ASSERT_EQ(gmxfmm_choose(reference.get(), &options, any, any, &chosen, nullptr, nullptr, message, sizeof(message)),
-              GMXFMM_OK)
-        << message;
-    ASSERT_LT(chosen.error, 1e-10); /* no far field */
+    const Case     c       = {"", nullptr, Boundary::Open};
+    const System   s       = droplet(60, 2, 4);
+    gmxfmm_options options = optionsFor(c, 4e-4);
+    const Choice   choice(Reference(s, c, options), &options);
+    ASSERT_EQ(choice.status, GMXFMM_OK) << choice.message;
+    ASSERT_LT(choice.chosen.error, 1e-10); /* no far field */
     /* four times what was asked is where the search begins */
-    EXPECT_LE(chosen.predicted_error, 4 * 4e-4);
-    EXPECT_EQ(solve(s, options).info.order, chosen.order);
+    EXPECT_LE(choice.chosen.predicted_error, 4 * 4e-4);
+    EXPECT_EQ(solve(s, options).info.order, choice.chosen.order);
 }
 
 /* A film by cells of one level, two films far apart by an octree; each reaches what was asked. */
@@ -628,19 +588,12 @@ TEST(MeasuredChoiceInASlab, TakesCellsOrAnOctree)
         }
         gmxfmm_options options = askedOptions(1e-4);
         options.periodic[0] = options.periodic[1] = 1;
-        options.reproducible             = 1; /* by costs, as times of a step so short differ from run to run */
-        gmxfmm_options fine              = options;
-        fine.accuracy                    = 1e-7;
-        gmxfmm_measurement  chosen       = sized<gmxfmm_measurement>();
-        gmxfmm_plan*        made         = nullptr;
-        char                message[512] = "";
-        const SystemView    view(s, Boundary::Tinfoil);
-        const gmxfmm_system system = view.get();
-        ASSERT_EQ(gmxfmm_create_measured(&made, &options, &system, &chosen, nullptr, nullptr, message, sizeof(message)),
-                  GMXFMM_OK)
-            << message;
-        Plan         plan(s, made);
-        const Result r = plan.execute(s.x);
+        options.reproducible = 1; /* by costs, as times of a step so short differ from run to run */
+        gmxfmm_options fine  = options;
+        fine.accuracy        = 1e-7;
+        const Made made(s, options);
+        ASSERT_EQ(made.status, GMXFMM_OK) << made.message;
+        const Result r = made.plan->execute(s.x);
         EXPECT_LE(relativeRms(r.force, apart > 0 ? solve(s, fine).force : slabSum(s).force), 1e-4);
         if (options.device == GMXFMM_CPU)
         {
@@ -658,67 +611,49 @@ TEST(MeasuredChoiceInWater, CellsAreCompared)
     bool         otherCells = false; /* than those of the choice */
     for (double asked : {4e-4, 1e-6})
     {
-        gmxfmm_options     first  = optionsFor(c, asked), again;
-        gmxfmm_measurement chosen = sized<gmxfmm_measurement>(), chosenAgain = chosen;
-        auto               tried        = roomForTried();
-        char               message[512] = "";
-        const Reference    reference(s, c, first);
+        const Reference reference(s, c, optionsFor(c, asked));
         for (int reproducible : {0, 1})
         {
             SCOPED_TRACE(testing::Message() << asked << ", reproducible " << reproducible);
-            int num = 32, numAgain = 32;
-            first              = optionsFor(c, asked);
-            first.reproducible = reproducible;
-            again              = first;
-            ASSERT_EQ(
-                gmxfmm_choose(reference.get(), &first, any, any, &chosen, tried.data(), &num, message, sizeof(message)),
-                GMXFMM_OK)
-                << message;
-            for (int i = 0; i < num; i++)
+            gmxfmm_options options = optionsFor(c, asked);
+            options.reproducible   = reproducible;
+            const Choice              first(reference, &options);
+            const gmxfmm_measurement& chosen = first.chosen;
+            ASSERT_EQ(first.status, GMXFMM_OK) << first.message;
+            for (int i = 0; i < first.num; i++)
             {
-                otherCells = otherCells || !std::equal(tried[i].grid, tried[i].grid + 3, chosen.grid) ||
-                             tried[i].separation != chosen.separation;
+                const gmxfmm_measurement& m = first.tried[static_cast<std::size_t>(i)];
+                otherCells =
+                    otherCells || !std::equal(m.grid, m.grid + 3, chosen.grid) || m.separation != chosen.separation;
             }
             EXPECT_LE(chosen.error, 0.9 * asked);
-            ASSERT_EQ(gmxfmm_choose(reference.get(), &again, any, any, &chosenAgain, tried.data(), &numAgain, message,
-                                    sizeof(message)),
-                      GMXFMM_OK);
+            gmxfmm_options anew = optionsFor(c, asked);
+            anew.reproducible   = reproducible;
+            const Choice again(reference, &anew);
+            ASSERT_EQ(again.status, GMXFMM_OK) << again.message;
             if (reproducible) /* otherwise a clock decides how much there is time for */
             {
-                EXPECT_EQ(num, numAgain);
-                EXPECT_EQ(first.order, again.order);
-                EXPECT_EQ(first.separation, again.separation);
-                EXPECT_TRUE(std::equal(first.grid, first.grid + 3, again.grid));
-                EXPECT_EQ(chosen.error, chosenAgain.error);
+                EXPECT_EQ(first.num, again.num);
+                EXPECT_EQ(options.order, anew.order);
+                EXPECT_EQ(options.separation, anew.separation);
+                EXPECT_TRUE(std::equal(options.grid, options.grid + 3, anew.grid));
+                EXPECT_EQ(chosen.error, again.chosen.error);
             }
         }
     }
     EXPECT_TRUE(otherCells);
 }
 
-double largestDifference(const double* a, const Mat3& b)
-{
-    double largest = 0;
-    for (std::size_t i = 0; i < 9; i++)
-    {
-        largest = std::max(largest, std::abs(a[i] - b[i]));
-    }
-    return largest;
-}
-
 /* Particles that have left their cells, by up to 0.05 of an edge of 0.6 or so. */
 TEST(MeasuredChoiceInWater, AssignmentsOfLateAreMeasuredToo)
 {
-    const Case         c       = {"", nullptr, Boundary::Tinfoil};
-    const System       s       = water({3, 0, 0, 0, 3.1, 0, 0, 0, 3.2}, 5);
-    const System       before  = moved(s, 0.1);
-    gmxfmm_options     options = optionsFor(c, 4e-4);
-    const Reference    reference(s, c, options, &before);
-    gmxfmm_measurement chosen       = sized<gmxfmm_measurement>();
-    char               message[512] = "";
-    ASSERT_EQ(gmxfmm_choose(reference.get(), &options, 4e-4, any, &chosen, nullptr, nullptr, message, sizeof(message)),
-              GMXFMM_OK)
-        << message;
+    const Case                c       = {"", nullptr, Boundary::Tinfoil};
+    const System              s       = water({3, 0, 0, 0, 3.1, 0, 0, 0, 3.2}, 5);
+    const System              before  = moved(s, 0.1);
+    gmxfmm_options            options = optionsFor(c, 4e-4);
+    const Choice              choice(Reference(s, c, options, &before), &options, 4e-4);
+    const gmxfmm_measurement& chosen = choice.chosen;
+    ASSERT_EQ(choice.status, GMXFMM_OK) << choice.message;
 
     options.check      = GMXFMM_CHECK_REPORT; /* that they move so far was measured, which this plan does not know */
     const Solution sum = ewald(s);
@@ -734,27 +669,23 @@ TEST(MeasuredChoiceInWater, AssignmentsOfLateAreMeasuredToo)
 /* In few cells forces are good enough before pressures are. */
 TEST(MeasuredChoiceInWater, TheVirialIsLimitedToo)
 {
-    const Case         c       = {"", nullptr, Boundary::Tinfoil};
-    const System       s       = water({3, 0, 0, 0, 3.1, 0, 0, 0, 3.2}, 5);
-    gmxfmm_options     options = optionsFor(c, 4e-4);
-    const Reference    reference(s, c, options);
-    gmxfmm_measurement forces = sized<gmxfmm_measurement>(), both = forces;
-    char               message[512] = "";
-    ASSERT_EQ(gmxfmm_choose(reference.get(), &options, any, any, &forces, nullptr, nullptr, message, sizeof(message)),
-              GMXFMM_OK)
-        << message;
+    const Case      c       = {"", nullptr, Boundary::Tinfoil};
+    const System    s       = water({3, 0, 0, 0, 3.1, 0, 0, 0, 3.2}, 5);
+    gmxfmm_options  options = optionsFor(c, 4e-4);
+    const Reference reference(s, c, options);
+    const Choice    forces(reference, &options);
+    ASSERT_EQ(forces.status, GMXFMM_OK) << forces.message;
     const Mat3   exact = ewald(s).virial;
-    const double truth = largestDifference(solve(s, options).virial.data(), exact);
-    EXPECT_NEAR(forces.virial_error, truth, 0.1 * truth);
+    const double truth = maxDifference(solve(s, options).virial, exact);
+    EXPECT_NEAR(forces.chosen.virial_error, truth, 0.1 * truth);
 
     const double limit = 0.3 * truth;
     options            = optionsFor(c, 4e-4);
-    ASSERT_EQ(gmxfmm_choose(reference.get(), &options, any, limit, &both, nullptr, nullptr, message, sizeof(message)),
-              GMXFMM_OK)
-        << message;
-    EXPECT_LE(both.virial_error, limit);
-    EXPECT_LE(largestDifference(solve(s, options).virial.data(), exact), limit);
-    EXPECT_LT(both.error, forces.error);
+    const Choice both(reference, &options, any, limit);
+    ASSERT_EQ(both.status, GMXFMM_OK) << both.message;
+    EXPECT_LE(both.chosen.virial_error, limit);
+    EXPECT_LE(maxDifference(solve(s, options).virial, exact), limit);
+    EXPECT_LT(both.chosen.error, forces.chosen.error);
 }
 
 /* The number that a message has after this text. */
@@ -773,14 +704,14 @@ TEST(MeasuredChoiceInWater, WhatIsOutOfReachIsWhatIsSaid)
     const System    s      = water({2, 0, 0, 0, 2.1, 0, 0, 0, 2.2}, 5);
     const System    before = moved(s, 0.1);
     const Reference reference(s, c, optionsFor(c, 1e-5), &before);
-    char            message[512] = "";
-    const auto      choose       = [&](double accuracy, double errorMoved, double virialError)
+    std::string     message;
+    const auto      choose = [&](double accuracy, double errorMoved, double virialError)
     {
-        gmxfmm_options     options = optionsFor(c, accuracy);
-        gmxfmm_measurement chosen  = sized<gmxfmm_measurement>();
-        options.order              = 4;
-        return gmxfmm_choose(reference.get(), &options, errorMoved, virialError, &chosen, nullptr, nullptr, message,
-                             sizeof(message));
+        gmxfmm_options options = optionsFor(c, accuracy);
+        options.order          = 4;
+        const Choice choice(reference, &options, errorMoved, virialError);
+        message = choice.message;
+        return choice.status;
     };
     const std::string best = "out of reach: the best that was measured is ";
     ASSERT_EQ(choose(1e-5, any, any), GMXFMM_ERROR_OPTION);

@@ -9,9 +9,9 @@
 #include <gtest/gtest.h>
 #include <zlib.h>
 
-#include "gmxfmm_measure.h"
 #include "support/direct.h"
 #include "support/ewald.h"
+#include "support/measured.h"
 #include "support/norms.h"
 #include "support/plan.h"
 #include "support/suites.h"
@@ -40,38 +40,6 @@ void setGrid(gmxfmm_options* options, int nx, int ny, int nz)
     options->grid[2] = nz;
 }
 
-/* What gmxfmm_create_measured gives. */
-struct Made
-{
-    Made(const System& s, const gmxfmm_options& options)
-        : Made(s, SystemView(s, options.boundary == GMXFMM_OPEN ? Boundary::Open : Boundary::Tinfoil).get(), options)
-    {
-    }
-    Made(const System& s, const gmxfmm_system& view, const gmxfmm_options& options)
-    {
-        char text[512] = "not set";
-        tried.fill(sized<gmxfmm_measurement>());
-        status  = gmxfmm_create_measured(&made, &options, &view, &chosen, tried.data(), &num, text, sizeof(text));
-        message = text;
-        if (made != nullptr)
-        {
-            plan = std::make_unique<Plan>(s, made);
-        }
-    }
-    double trueError(const System& s, const Solution& sum)
-    {
-        return relativeRms(plan->execute(s.x).force, sum.force);
-    }
-
-    gmxfmm_plan*                       made = nullptr;
-    std::unique_ptr<Plan>              plan; /* destroys it */
-    gmxfmm_status                      status;
-    std::string                        message;
-    gmxfmm_measurement                 chosen = sized<gmxfmm_measurement>();
-    std::array<gmxfmm_measurement, 32> tried;
-    int                                num = 32;
-};
-
 /* Rock salt of 512 ions at distance 1 of which one has moved: forces are those of a dipole, a hundredth of those
  * between neighbours, times `part`. */
 System oneMoved(double part = 1)
@@ -97,14 +65,6 @@ class OneIonMoved : public testing::Test
 void expectMeasured(double measured, double truth, double asked)
 {
     EXPECT_NEAR(measured, truth, (asked > 0 ? 0.1 * asked : 0.03 * truth) + 1e-11);
-}
-
-void expectRefused(const Made& made)
-{
-    EXPECT_EQ(made.status, GMXFMM_ERROR_OPTION);
-    EXPECT_EQ(made.made, nullptr);
-    EXPECT_NE(made.message.find("accura"), std::string::npos) << made.message; /* y of */
-    EXPECT_NE(made.message.find("ask for"), std::string::npos) << made.message;
 }
 
 } // namespace
@@ -299,7 +259,6 @@ TEST(MeasuredPlan, OfNothing)
     EXPECT_LE(uncharged.chosen.error, 1e-6);
 }
 
-/* Its error is that of potential or field, at a sample, which is here all of the particles. */
 /* Positions in single precision are rounded, and with them forces that are zero by symmetry: errors are relative to
  * those between neighbours then, or no settings would be enough. */
 TEST(MeasuredPlan, OfAPerfectCrystalInSinglePrecision)
@@ -342,18 +301,15 @@ TEST(MeasuredPlan, OfAPerfectCrystalInSinglePrecision)
     EXPECT_LE(std::sqrt(sum / static_cast<double>(q.size())), 4e-4 / (distance * distance));
 }
 
+/* Its error is that of potential or field, at a sample, which is here all of the particles. */
 TEST(MeasuredPlan, OfATreecode)
 {
     const System   s       = droplet(3000, 15, 3);
     const Solution sum     = directSum(s);
     const auto     errorOf = [&](Made& made)
     {
-        std::vector<double> potential(s.size()), field(3 * s.size());
-        gmxfmm_output       output = sized<gmxfmm_output>();
-        output.potential           = potential.data();
-        output.field               = field.data();
-        EXPECT_EQ(gmxfmm_execute(made.plan->get(), s.x.data(), &output), GMXFMM_OK);
-        return std::max(relativeRms(potential, sum.potential), relativeRms(field, sum.field));
+        const Values v = valuesOf(made.made, s.x, s.size());
+        return std::max(relativeRms(v.potential, sum.potential), relativeRms(v.field, sum.field));
     };
     gmxfmm_options options = optionsFor(1e-4, Boundary::Open);
     options.method         = GMXFMM_TREECODE;
@@ -394,12 +350,8 @@ TEST(MeasuredPlan, OfATreecodeWithoutAFarField)
         moved.x[3 * i + 1] *= 0.4;
         moved.x[3 * i + 2] *= 0.4;
     }
-    std::vector<double> force(3 * s.size());
-    gmxfmm_output       output = sized<gmxfmm_output>();
-    output.force               = force.data();
     ASSERT_EQ(gmxfmm_assign(made.made, moved.x.data()), GMXFMM_OK);
-    ASSERT_EQ(gmxfmm_execute(made.made, moved.x.data(), &output), GMXFMM_OK);
-    const double error = relativeRms(force, directSum(moved).force);
+    const double error = relativeRms(forcesOf(made.made, moved.x), directSum(moved).force);
     EXPECT_LT(error, 1e-3);
     EXPECT_GT(error, 1e-12) << "there is a far field now";
 }
@@ -436,11 +388,7 @@ TEST(MeasuredPlan, TheMethodThatIsPossible)
     EXPECT_NE(Made(open, both).message.find("theta belongs to the treecode"), std::string::npos);
     EXPECT_NE(Made(excluded, yukawa).status, GMXFMM_OK);
     EXPECT_NE(Made(open, automatic).message.find("reproducible"), std::string::npos);
-    char         text[512];
-    gmxfmm_plan* plan = nullptr;
-    EXPECT_EQ(gmxfmm_create(&plan, &automatic, static_cast<int64_t>(open.size()), nullptr, text, sizeof(text)),
-              GMXFMM_ERROR_OPTION);
-    EXPECT_NE(std::string(text).find("gmxfmm_create_measured"), std::string::npos) << text;
+    expectRefused(automatic, static_cast<int64_t>(open.size()), nullptr, GMXFMM_ERROR_OPTION, "gmxfmm_create_measured");
 }
 
 /* In an even distribution the FMM takes a small part of the treecode's time. */
@@ -466,10 +414,7 @@ TEST(MeasuredPlan, TheTreecodeWhereItIsFaster)
 #endif
     System s;
     Random random(17);
-    for (int i = 0; i < 600; i++)
-    {
-        s.add({600 * random.uniform(), 1e-3 * random.uniform(), 1e-3 * random.uniform()}, i % 2 ? 1 : -1);
-    }
+    scatter(&s, 600, {0, 0, 0}, {600, 1e-3, 1e-3}, &random);
     gmxfmm_options options = optionsFor(1e-4, Boundary::Open);
     options.method         = GMXFMM_METHOD_AUTO;
     options.reproducible   = 0;
@@ -511,10 +456,7 @@ System randomIons(int n, double edge)
     System s;
     Random random(8);
     s.box = {edge, 0, 0, 0, edge, 0, 0, 0, edge};
-    for (int i = 0; i < n; i++)
-    {
-        s.add({edge * random.uniform(), edge * random.uniform(), edge * random.uniform()}, i % 2 ? 1 : -1);
-    }
+    scatter(&s, n, {0, 0, 0}, {edge, edge, edge}, &random);
     return s;
 }
 
@@ -567,11 +509,6 @@ void PrintTo(const Uneven& uneven, std::ostream* out)
     *out << uneven.name;
 }
 
-std::string unevenName(const testing::TestParamInfo<Uneven>& info)
-{
-    return info.param.name;
-}
-
 class UnevenForces : public testing::TestWithParam<Uneven>
 {
 };
@@ -604,7 +541,7 @@ INSTANTIATE_TEST_SUITE_P(Systems,
                                          Uneven{"Gas", randomIons(500, 9), Boundary::Tinfoil},
                                          Uneven{"LevyWalk", levyWalk(400), Boundary::Open},
                                          Uneven{"CrystalWithVacancyAndClosePair", withVacancy(), Boundary::Tinfoil}),
-                         unevenName);
+                         parameterName<Uneven>);
 
 /* The same of the treecode, and of whichever method is taken: in open systems that are large enough for clusters. */
 TEST(MeasuredPlan, UnevenForcesDoNotHideErrorsOfATreecode)
@@ -626,10 +563,7 @@ TEST(MeasuredPlan, UnevenForcesDoNotHideErrorsOfATreecode)
                 options.leaf           = 40; /* of few particles: more of them are far */
                 Made made(s, options);
                 ASSERT_EQ(made.status, GMXFMM_OK) << made.message;
-                std::vector<double> force(3 * s.size());
-                gmxfmm_output       output = sized<gmxfmm_output>();
-                output.force               = force.data();
-                ASSERT_EQ(gmxfmm_execute(made.made, s.x.data(), &output), GMXFMM_OK);
+                const std::vector<double> force = forcesOf(made.made, s.x);
                 EXPECT_LE(relativeRms(force, sum.force), asked);
                 EXPECT_LE(usualError(force, sum.force), 3 * asked);
                 EXPECT_LE(made.chosen.error_limited, asked);
@@ -651,7 +585,7 @@ namespace
 {
 
 /* A file of the folder with inputs that have shown faults, as text or gzipped: rows of x y z q, and a comment with the
- * box. False if it is not there. */
+ * box. False, and the test is skipped, if it is not there. */
 bool readInput(const std::string& name, System* s)
 {
     const char*  folder = std::getenv("GMXFMM_INPUTS");
@@ -659,6 +593,7 @@ bool readInput(const std::string& name, System* s)
         gzopen((std::string(folder != nullptr ? folder : GMXFMM_TESTS_INPUTS) + "/" + name).c_str(), "rb");
     if (file == nullptr)
     {
+        [&] { GTEST_SKIP() << "there is no " << name << ": name its folder in GMXFMM_INPUTS"; }();
         return false;
     }
     char line[512];
@@ -693,7 +628,7 @@ TEST(MeasuredPlan, OfRockSaltWithOneIonMoved)
     System s;
     if (!readInput("nacl-one-ion-moved.txt", &s))
     {
-        GTEST_SKIP() << "there is no nacl-one-ion-moved.txt: name its folder in GMXFMM_INPUTS";
+        return;
     }
     ASSERT_EQ(s.size(), 512U);
     s.box              = {8, 0, 0, 0, 8, 0, 0, 0, 8};
@@ -717,7 +652,7 @@ TEST(MeasuredPlan, OfABoxInSkewVectors)
     System s;
     if (!readInput("D7-unreduced-skew.txt", &s))
     {
-        GTEST_SKIP() << "there is no D7-unreduced-skew.txt: name its folder in GMXFMM_INPUTS";
+        return;
     }
     Made skew(s, optionsFor(1e-9));
     ASSERT_EQ(skew.status, GMXFMM_OK) << skew.message;
@@ -735,7 +670,7 @@ TEST(MeasuredPlan, OfAGasWithAPairThatHidesErrors)
     System s;
     if (!readInput("D10-close-pair-hides-errors.txt.gz", &s))
     {
-        GTEST_SKIP() << "there is no D10-close-pair-hides-errors.txt.gz: name its folder in GMXFMM_INPUTS";
+        return;
     }
     Made made(s, optionsFor(1e-5));
     ASSERT_EQ(made.status, GMXFMM_OK) << made.message;
@@ -755,7 +690,7 @@ TEST(MeasuredPlan, OfFewChargesInExtremeProportions)
         System s;
         if (!readInput(name, &s))
         {
-            GTEST_SKIP() << "there is no " << name << ": name its folder in GMXFMM_INPUTS";
+            return;
         }
         Made made(s, optionsFor(1e-9, Boundary::Open));
         ASSERT_EQ(made.status, GMXFMM_OK) << made.message;
@@ -786,11 +721,6 @@ struct Kind
 void PrintTo(const Kind& kind, std::ostream* out)
 {
     *out << kind.name;
-}
-
-int between(Random* random, int low, int high)
-{
-    return low + static_cast<int>((high - low + 1) * random->uniform());
 }
 
 /* Ions off their places, or one of them, or missing, or of another charge. */
@@ -854,14 +784,9 @@ System clusters(Random* random, int seed)
     const double away = std::pow(10, 1 + 2 * random->uniform());
     for (int k = 0; k < num; k++)
     {
-        const int    n    = between(random, 20, 120);
-        const System drop = droplet(n, 1.1 * std::cbrt(n), static_cast<std::uint64_t>(10 * seed + k));
-        const Vec3   at   = {k * (away + 12), away * random->centred(), away * random->centred()};
-        for (std::size_t i = 0; i < drop.size(); i++)
-        {
-            const Vec3 r = drop.position(i);
-            s.add({r[0] + at[0], r[1] + at[1], r[2] + at[2]}, drop.q[i]);
-        }
+        const int  n  = between(random, 20, 120);
+        const Vec3 at = {k * (away + 12), away * random->centred(), away * random->centred()};
+        s.add(droplet(n, 1.1 * std::cbrt(n), static_cast<std::uint64_t>(10 * seed + k)), at);
     }
     return s;
 }
@@ -889,11 +814,6 @@ gmxfmm_options drawn(Random* random, int seed, Boundary boundary)
     }
     options.reproducible = seed % 10 != 0;
     return options;
-}
-
-std::string kindName(const testing::TestParamInfo<Kind>& info)
-{
-    return info.param.name;
 }
 
 class Generated : public testing::TestWithParam<Kind>
@@ -943,7 +863,7 @@ INSTANTIATE_TEST_SUITE_P(Kinds,
                                          Kind{"Gases", Boundary::Tinfoil, gas},
                                          Kind{"MeltsInTriclinicBoxes", Boundary::Tinfoil, melt},
                                          Kind{"Clusters", Boundary::Open, clusters}),
-                         kindName);
+                         parameterName<Kind>);
 
 namespace
 {
@@ -1199,4 +1119,4 @@ INSTANTIATE_TEST_SUITE_P(Kinds,
                                          Kind{"Melts", Boundary::Tinfoil, melt},
                                          Kind{"Clusters", Boundary::Open, clusters},
                                          Kind{"ClustersInABox", Boundary::Tinfoil, clustersInABox}),
-                         kindName);
+                         parameterName<Kind>);

@@ -7,9 +7,9 @@
 
 #include <gtest/gtest.h>
 
-#include "gmxfmm_measure.h"
 #include "support/direct.h"
 #include "support/ewald.h"
+#include "support/measured.h"
 #include "support/norms.h"
 #include "support/partly_periodic.h"
 #include "support/plan.h"
@@ -52,11 +52,6 @@ struct Probed
     }
 };
 
-struct Values
-{
-    std::vector<double> potential, field;
-};
-
 Solution sumOf(Images images, const System& s)
 {
     return images == Images::Bulk   ? ewald(s)
@@ -94,56 +89,18 @@ gmxfmm_options optionsFor(Images images, double asked, gmxfmm_precision precisio
     return options;
 }
 
-/* What gmxfmm_create_measured gives. */
-struct Made
+/* As it was made: the targets are set, and it is assigned. */
+Values valuesOf(const Made& made, const Probed& p)
 {
-    Made(const gmxfmm_system& view, const gmxfmm_options& options)
-    {
-        char text[512] = "not set";
-        status         = gmxfmm_create_measured(&plan, &options, &view, &chosen, nullptr, nullptr, text, sizeof(text));
-        message        = text;
-    }
-    Made(const Probed& p, const gmxfmm_options& options) : Made(p.view(), options)
-    {
-    }
-    Made(const Made&)            = delete;
-    Made& operator=(const Made&) = delete;
-    ~Made()
-    {
-        gmxfmm_destroy(plan);
-    }
-    /* As it was made: the targets are set, and it is assigned. */
-    Values at(const Probed& p)
-    {
-        Values        v      = {std::vector<double>(p.num()), std::vector<double>(3 * p.num())};
-        gmxfmm_output output = sized<gmxfmm_output>();
-        output.potential     = v.potential.data();
-        output.field         = v.field.data();
-        EXPECT_EQ(gmxfmm_execute(plan, p.charges.x.data(), &output), GMXFMM_OK) << gmxfmm_message(plan);
-        return v;
-    }
-    std::vector<double> forces(const Probed& p)
-    {
-        std::vector<double> force(p.charges.x.size());
-        gmxfmm_output       output = sized<gmxfmm_output>();
-        output.force               = force.data();
-        EXPECT_EQ(gmxfmm_set_targets(plan, 0, nullptr), GMXFMM_OK);
-        EXPECT_EQ(gmxfmm_assign(plan, p.charges.x.data()), GMXFMM_OK);
-        EXPECT_EQ(gmxfmm_execute(plan, p.charges.x.data(), &output), GMXFMM_OK) << gmxfmm_message(plan);
-        return force;
-    }
-    double measured() const
-    {
-        gmxfmm_info info = sized<gmxfmm_info>();
-        EXPECT_EQ(gmxfmm_get_info(plan, &info), GMXFMM_OK);
-        return info.measured_error;
-    }
+    return fmmtest::valuesOf(made.made, p.charges.x, p.num());
+}
 
-    gmxfmm_plan*       plan = nullptr;
-    gmxfmm_status      status;
-    std::string        message;
-    gmxfmm_measurement chosen = sized<gmxfmm_measurement>();
-};
+std::vector<double> forcesOf(const Made& made, const Probed& p)
+{
+    EXPECT_EQ(gmxfmm_set_targets(made.made, 0, nullptr), GMXFMM_OK);
+    EXPECT_EQ(gmxfmm_assign(made.made, p.charges.x.data()), GMXFMM_OK);
+    return fmmtest::forcesOf(made.made, p.charges.x);
+}
 
 /* The RMS error of the half of targets whose values are smallest, over the RMS of these: what a target close to a
  * charge hides in the RMS of all. */
@@ -175,7 +132,8 @@ double largerError(const Values& v, const Values& exact)
     return std::max(relativeRms(v.potential, exact.potential), relativeRms(v.field, exact.field));
 }
 
-int between(Random* random, int low, int high)
+/* At least low, and below high. */
+int below(Random* random, int low, int high)
 {
     return low + static_cast<int>((high - low) * random->uniform());
 }
@@ -213,10 +171,10 @@ Probed clusterInABox(Random* random)
 {
     Probed       p;
     const double part = std::exp(std::log(0.05) + std::log(0.33 / 0.05) * random->uniform());
-    p.charges = chargesIn(random, between(random, 10, 120), {random->uniform(), random->uniform(), random->uniform()},
-                          3 * part);
+    p.charges =
+        chargesIn(random, below(random, 10, 120), {random->uniform(), random->uniform(), random->uniform()}, 3 * part);
     p.charges.box = cubeOf(3);
-    probeBox(&p, random, between(random, 5, 60));
+    probeBox(&p, random, below(random, 5, 60));
     return p;
 }
 
@@ -225,11 +183,11 @@ Probed melt(Random* random)
 {
     Probed      p;
     const auto& types = boxTypes();
-    const int   n     = between(random, 30, 160);
+    const int   n     = below(random, 30, 160);
     p.charges =
         ions(boxOfVolume(types[static_cast<std::size_t>(random->uniform() * static_cast<double>(types.size()))], n), n,
              static_cast<std::uint64_t>(1e6 * random->uniform()));
-    probeBox(&p, random, between(random, 5, 60));
+    probeBox(&p, random, below(random, 5, 60));
     return p;
 }
 
@@ -238,7 +196,7 @@ Probed openClusterOf(Random* random, int n)
 {
     Probed       p;
     const double edge = 0.01 + random->uniform(), farthest = 3 * random->uniform();
-    const int    m = between(random, 5, 60);
+    const int    m = below(random, 5, 60);
     p.images       = Images::None;
     p.charges      = chargesIn(random, n, {0, 0, 0}, edge);
     for (int i = 0; i < m; i++)
@@ -252,13 +210,13 @@ Probed openClusterOf(Random* random, int n)
 
 Probed openCluster(Random* random)
 {
-    return openClusterOf(random, between(random, 20, 200));
+    return openClusterOf(random, below(random, 20, 200));
 }
 
 /* As many as a treecode does not sum one by one. */
 Probed largeCluster(Random* random)
 {
-    return openClusterOf(random, between(random, 300, 900));
+    return openClusterOf(random, below(random, 300, 900));
 }
 
 /* Targets inside and up to half an edge of the box above and below. */
@@ -266,7 +224,7 @@ Probed slab(Random* random)
 {
     Probed       p;
     const double thickness = 4 * random->uniform();
-    const int    n = between(random, 20, 100), m = between(random, 5, 40);
+    const int    n = below(random, 20, 100), m = below(random, 5, 40);
     p.images      = Images::Slab;
     p.charges.box = c_cube;
     for (int i = 0; i < n; i++)
@@ -285,7 +243,7 @@ Probed wire(Random* random)
 {
     Probed       p;
     const double width = 3 * random->uniform();
-    const int    n = between(random, 10, 60), m = between(random, 5, 40);
+    const int    n = below(random, 10, 60), m = below(random, 5, 40);
     p.images      = Images::Wire;
     p.charges.box = c_cube;
     for (int i = 0; i < n; i++)
@@ -327,14 +285,6 @@ class OfAKind : public testing::TestWithParam<Kind>
 {
 };
 
-void expectRefused(const Made& made)
-{
-    EXPECT_EQ(made.status, GMXFMM_ERROR_OPTION);
-    EXPECT_EQ(made.plan, nullptr);
-    EXPECT_NE(made.message.find("accura"), std::string::npos) << made.message; /* y of */
-    EXPECT_NE(made.message.find("ask for"), std::string::npos) << made.message;
-}
-
 } // namespace
 
 /* A hundred altogether, every third in single precision. What is refused there may be had in double precision, as the
@@ -353,7 +303,7 @@ TEST_P(OfAKind, WhatIsAskedIsReachedOrRefused)
         gmxfmm_options         options   = optionsFor(p.images, asked, precision);
         options.method                   = GetParam().method;
         options.reproducible             = options.method == GMXFMM_FMM; /* auto is decided by times */
-        Made made(p, options);
+        Made made(p.charges, p.view(), options);
         if (made.status != GMXFMM_OK)
         {
             SCOPED_TRACE(made.message);
@@ -363,12 +313,12 @@ TEST_P(OfAKind, WhatIsAskedIsReachedOrRefused)
             continue;
         }
         std::vector<double> force;
-        const Values        exact = exactAt(p, &force), v = made.at(p);
+        const Values        exact = exactAt(p, &force), v = valuesOf(made, p);
         const double        error = largerError(v, exact);
         EXPECT_LE(error, asked);
         EXPECT_LE(error, made.chosen.error_targets + 0.1 * asked);
         EXPECT_EQ(made.measured(), std::max(made.chosen.error, made.chosen.error_targets));
-        EXPECT_LE(relativeRms(made.forces(p), force), asked);
+        EXPECT_LE(relativeRms(forcesOf(made, p), force), asked);
         EXPECT_TRUE(std::isnan(made.measured())); /* it was not of these places alone */
         if (std::string(GetParam().name) == "WithACloseTarget")
         {
@@ -428,14 +378,14 @@ Probed farTargets()
 TEST(MeasuredTargets, SinglePrecisionIsRefusedWhereItDoesNotHoldTheirPlaces)
 {
     const Probed p = farTargets();
-    const Made   single(p, optionsFor(Images::None, 1e-5, GMXFMM_SINGLE));
+    const Made   single(p.charges, p.view(), optionsFor(Images::None, 1e-5, GMXFMM_SINGLE));
     expectRefused(single);
     EXPECT_NE(single.message.find("at the targets"), std::string::npos) << single.message;
     EXPECT_NE(single.message.find("use double precision"), std::string::npos) << single.message;
     std::vector<double> force;
-    Made                made(p, optionsFor(Images::None, 1e-5));
+    Made                made(p.charges, p.view(), optionsFor(Images::None, 1e-5));
     ASSERT_EQ(made.status, GMXFMM_OK) << made.message;
-    EXPECT_LE(largerError(made.at(p), exactAt(p, &force)), 1e-5);
+    EXPECT_LE(largerError(valuesOf(made, p), exactAt(p, &force)), 1e-5);
 }
 
 /* A target that rounding puts on a charge. */
@@ -444,11 +394,11 @@ TEST(MeasuredTargets, SinglePrecisionIsRefusedWhereItPutsOneOnACharge)
     Probed     p  = farTargets();
     const Vec3 at = p.charges.position(0);
     p.probe({at[0] + 1e-8, at[1], at[2]});
-    const Made single(p, optionsFor(Images::None, 1e-3, GMXFMM_SINGLE));
+    const Made single(p.charges, p.view(), optionsFor(Images::None, 1e-3, GMXFMM_SINGLE));
     EXPECT_EQ(single.status, GMXFMM_ERROR_OPTION);
     EXPECT_NE(single.message.find("target 40 stands where"), std::string::npos) << single.message;
     EXPECT_NE(single.message.find("use double precision"), std::string::npos) << single.message;
-    EXPECT_EQ(Made(p, optionsFor(Images::None, 1e-3)).status, GMXFMM_OK);
+    EXPECT_EQ(Made(p.charges, p.view(), optionsFor(Images::None, 1e-3)).status, GMXFMM_OK);
 }
 
 /* Without an accuracy errors are told to 30 %, and what is told of the plan is the larger one. */
@@ -461,9 +411,9 @@ TEST(MeasuredTargets, SettingsGivenAreMeasured)
     {
         gmxfmm_options options = optionsFor(p.images, GMXFMM_AUTO);
         options.order          = order;
-        Made made(p, options);
+        Made made(p.charges, p.view(), options);
         ASSERT_EQ(made.status, GMXFMM_OK) << made.message;
-        const double error = largerError(made.at(p), exact);
+        const double error = largerError(valuesOf(made, p), exact);
         EXPECT_LE(error, 1.3 * made.chosen.error_targets);
         EXPECT_GT(made.chosen.error_targets, made.chosen.error);
         EXPECT_EQ(made.measured(), made.chosen.error_targets);
@@ -477,7 +427,7 @@ TEST(MeasuredTargets, SettingsGivenThatMissTheAccuracyAreRefused)
     options.order          = 1;
     options.separation     = 1;
     options.grid[0] = options.grid[1] = options.grid[2] = 6;
-    const Made made(p, options);
+    const Made made(p.charges, p.view(), options);
     expectRefused(made);
     EXPECT_NE(made.message.find("was measured at the targets at order 1"), std::string::npos) << made.message;
 }
@@ -515,13 +465,13 @@ TEST(MeasuredTargets, ReferencesMeasureAndChoose)
         EXPECT_NEAR(again.error_targets, chosen.error_targets, 1e-6 * chosen.error_targets);
         gmxfmm_reference_destroy(reference);
         asked.accuracy = 1e-4; /* a choice has put what the model was asked for there */
-        const Made made(system, asked);
+        const Made made(p.charges, system, asked);
         ASSERT_EQ(made.status, GMXFMM_OK) << made.message;
         std::vector<float>  potential(p.num()), field(3 * p.num());
         std::vector<double> wide(p.num());
         gmxfmm_output       output = sized<gmxfmm_output>();
         output.potential           = floats ? static_cast<void*>(potential.data()) : wide.data();
-        EXPECT_EQ(gmxfmm_execute(made.plan, system.x, &output), GMXFMM_OK);
+        EXPECT_EQ(gmxfmm_execute(made.made, system.x, &output), GMXFMM_OK);
         wide = floats ? std::vector<double>(potential.begin(), potential.end()) : wide;
         EXPECT_LE(relativeRms(wide, exact.potential), 1.1e-4); /* places are rounded */
     }
@@ -536,19 +486,19 @@ TEST(MeasuredTargets, OthersAreNotMeasured)
         gmxfmm_options options = optionsFor(Images::None, 1e-4);
         options.method         = method;
         p.images               = Images::None;
-        const Made with(p, options);
+        const Made with(p.charges, p.view(), options);
         ASSERT_EQ(with.status, GMXFMM_OK) << with.message;
         EXPECT_EQ(with.measured(), std::max(with.chosen.error, with.chosen.error_targets));
         EXPECT_TRUE(method == GMXFMM_TREECODE || with.chosen.error_targets > 0); /* it sums a hundred one by one */
         gmxfmm_system none = p.view();
         none.num_targets   = 0;
-        const Made without(none, options);
+        const Made without(p.charges, none, options);
         ASSERT_EQ(without.status, GMXFMM_OK) << without.message;
         EXPECT_EQ(without.measured(), without.chosen.error);
         EXPECT_EQ(without.chosen.error_targets, 0);
-        EXPECT_EQ(gmxfmm_set_targets(without.plan, 0, nullptr), GMXFMM_OK);
+        EXPECT_EQ(gmxfmm_set_targets(without.made, 0, nullptr), GMXFMM_OK);
         EXPECT_EQ(without.measured(), without.chosen.error); /* as before */
-        for (gmxfmm_plan* plan : {with.plan, without.plan})
+        for (gmxfmm_plan* plan : {with.made, without.made})
         {
             gmxfmm_info info = sized<gmxfmm_info>();
             EXPECT_EQ(gmxfmm_set_targets(plan, static_cast<std::int64_t>(p.num()), p.places.data()), GMXFMM_OK);
@@ -567,23 +517,24 @@ TEST(MeasuredTargets, ThatCannotBeAreRefused)
     const gmxfmm_options options = optionsFor(p.images, 1e-4);
     gmxfmm_system        system  = p.view();
     system.num_targets           = -1;
-    EXPECT_EQ(Made(system, options).status, GMXFMM_ERROR_OPTION);
-    EXPECT_EQ(Made(system, options).message, "num_targets is negative");
+    EXPECT_EQ(Made(p.charges, system, options).status, GMXFMM_ERROR_OPTION);
+    EXPECT_EQ(Made(p.charges, system, options).message, "num_targets is negative");
     system         = p.view();
     system.targets = nullptr;
-    EXPECT_EQ(Made(system, options).status, GMXFMM_ERROR_NULL);
-    EXPECT_EQ(Made(system, options).message, "targets is NULL");
+    EXPECT_EQ(Made(p.charges, system, options).status, GMXFMM_ERROR_NULL);
+    EXPECT_EQ(Made(p.charges, system, options).message, "targets is NULL");
     System with = p.charges;
     with.exclude(0, 1);
     const SystemView excluded(with, Boundary::Tinfoil);
     system             = excluded.get();
     system.num_targets = 1;
     system.targets     = p.places.data();
-    EXPECT_EQ(Made(system, options).status, GMXFMM_ERROR_OPTION);
-    EXPECT_NE(Made(system, options).message.find("exclusions are of no use with targets"), std::string::npos);
+    EXPECT_EQ(Made(p.charges, system, options).status, GMXFMM_ERROR_OPTION);
+    EXPECT_NE(Made(p.charges, system, options).message.find("exclusions are of no use with targets"),
+              std::string::npos);
     Probed on = p;
     on.probe(on.charges.position(3));
-    const Made coincident(on, options);
+    const Made coincident(on.charges, on.view(), options);
     EXPECT_EQ(coincident.status, GMXFMM_ERROR_COINCIDENT);
     EXPECT_NE(coincident.message.find("target 50 stands where"), std::string::npos) << coincident.message;
 }
@@ -606,9 +557,9 @@ TEST(MeasuredTargets, ThatFeelNothingByTheirSymmetryAreMeasured)
         }
         for (double asked : {1e-3, 1e-6, 1e-9})
         {
-            Made made(p, optionsFor(p.images, asked));
+            Made made(p.charges, p.view(), optionsFor(p.images, asked));
             ASSERT_EQ(made.status, GMXFMM_OK) << made.message;
-            const std::vector<double> field = made.at(p).field;
+            const std::vector<double> field = valuesOf(made, p).field;
             for (std::size_t i = 0; i < 24; i++)
             {
                 EXPECT_LE(std::fabs(field[i]), 10 * asked); /* an RMS of 24 is held, over 1 */

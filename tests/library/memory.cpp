@@ -46,11 +46,6 @@ struct Case
     int              edge; /* cube root of the number of atoms */
 };
 
-std::string caseName(const testing::TestParamInfo<Case>& info)
-{
-    return info.param.name;
-}
-
 class Memory : public testing::TestWithParam<Case>
 {
   protected:
@@ -194,7 +189,7 @@ INSTANTIATE_TEST_SUITE_P(
                     Case{"RotationOpen", Boundary::Open, GMXFMM_SINGLE, GMXFMM_M2L_ROTATION, 60},
                     Case{"SymmetricDouble", Boundary::Open, GMXFMM_DOUBLE, GMXFMM_M2L_SYMMETRIC, 50},
                     Case{"NaiveSingle", Boundary::Tinfoil, GMXFMM_SINGLE, GMXFMM_M2L_NAIVE, 50}),
-    caseName);
+    parameterName<Case>);
 
 /* It goes with the cells that hold particles, not with the box: some hundred bytes for an atom itself, and for a leaf
  * of some 20 atoms two expansions of 100 coefficients and a few hundred indices. */

@@ -107,12 +107,6 @@ class MinDistance : public testing::TestWithParam<std::tuple<Path, gmxfmm_precis
 {
 };
 
-std::string name(const testing::TestParamInfo<std::tuple<Path, gmxfmm_precision>>& info)
-{
-    return methodWord(std::get<0>(info.param).m2l) + std::get<0>(info.param).box.name +
-           (std::get<1>(info.param) == GMXFMM_DOUBLE ? "Double" : "Single");
-}
-
 } // namespace
 
 TEST_P(MinDistance, LimitsPairs)
@@ -238,4 +232,4 @@ TEST(MinDistanceErrors, CellsHaveToBeLarger)
 INSTANTIATE_TEST_SUITE_P(Paths,
                          MinDistance,
                          testing::Combine(testing::ValuesIn(paths()), testing::Values(GMXFMM_DOUBLE, GMXFMM_SINGLE)),
-                         name);
+                         pathAndPrecisionName);

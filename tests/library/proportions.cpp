@@ -248,17 +248,11 @@ TEST_P(Proportions, TargetBesideACharge)
 {
     System s = scales(100, 3);
     s.add({3, 4, 5}, 1);
-    const Vec3           place = {3, 4 + 1e-11, 5};
-    const double         r     = place[1] - 4;
-    std::vector<double>  e(3);
-    gmxfmm_output        output = sized<gmxfmm_output>();
-    const gmxfmm_options o      = asked(1e-9);
-    Plan                 plan(s, o);
-    output.field = e.data();
-    ASSERT_EQ(gmxfmm_set_targets(plan.get(), 1, place.data()), GMXFMM_OK);
-    ASSERT_EQ(gmxfmm_assign(plan.get(), s.x.data()), GMXFMM_OK) << gmxfmm_message(plan.get());
-    ASSERT_EQ(gmxfmm_execute(plan.get(), s.x.data(), &output), GMXFMM_OK) << gmxfmm_message(plan.get());
-    EXPECT_NEAR(e[1], 1 / (r * r), 1e-14 / (r * r)); /* all others: below 1e-8 of it, squared */
+    const std::vector<double> place = {3, 4 + 1e-11, 5};
+    const double              r     = place[1] - 4;
+    Plan                      plan(s, asked(1e-9));
+    /* all others: below 1e-8 of it, squared */
+    EXPECT_NEAR(valuesAt(plan.get(), s.x, place).field[1], 1 / (r * r), 1e-14 / (r * r));
 }
 INSTANTIATE_TEST_SUITE_P(,
                          Proportions,
@@ -352,16 +346,10 @@ TEST_P(Uneven, Targets)
     {
         with.add(rest.position(i), 0);
     }
-    const Solution      exact = exactSum(with);
-    std::vector<double> field(3 * rest.size());
-    gmxfmm_output       output = sized<gmxfmm_output>();
-    Plan                plan(s, asked(1e-2));
-    output.field = field.data();
-    ASSERT_EQ(gmxfmm_set_targets(plan.get(), static_cast<int64_t>(rest.size()), rest.x.data()), GMXFMM_OK);
-    ASSERT_EQ(gmxfmm_assign(plan.get(), s.x.data()), GMXFMM_OK) << gmxfmm_message(plan.get());
-    ASSERT_EQ(gmxfmm_execute(plan.get(), s.x.data(), &output), GMXFMM_OK) << gmxfmm_message(plan.get());
+    const Solution            exact = exactSum(with);
+    Plan                      plan(s, asked(1e-2));
     const std::vector<double> last(exact.field.begin() + static_cast<long>(3 * s.size()), exact.field.end());
-    EXPECT_LE(relativeRms(field, last), c_tolerance);
+    EXPECT_LE(relativeRms(valuesAt(plan.get(), s.x, rest.x).field, last), c_tolerance);
 }
 
 /* Particles that have moved by assignments to come: the leaves follow them. */
@@ -491,12 +479,8 @@ TEST(ProportionsInSingle, StronglyScreened)
     o.theta          = 0.7;
     o.degree         = 4;
     o.leaf           = 50;
-    std::vector<double> field(3 * s.size());
-    gmxfmm_output       output = sized<gmxfmm_output>();
-    Plan                plan(s, o);
-    output.field = field.data();
-    ASSERT_EQ(gmxfmm_execute(plan.get(), s.x.data(), &output), GMXFMM_OK) << gmxfmm_message(plan.get());
-    for (double e : field)
+    Plan plan(s, o);
+    for (double e : valuesOf(plan.get(), s.x, s.size()).field)
     {
         EXPECT_EQ(e, 0);
     }

@@ -2,16 +2,15 @@
 /* Memory of several ranks: what one lacks all tell; none is allocated in execute; all of it is given back. */
 #include <array>
 #include <cstdio>
-#include <functional>
 #include <random>
 #include <string>
-#include <thread>
 #include <vector>
 
 #include <gtest/gtest.h>
 
 #include "gmxfmm_parallel.h"
 #include "support/heap.h"
+#include "support/on_ranks.h"
 #include "support/sized.h"
 
 using namespace fmmtest;
@@ -44,33 +43,11 @@ Share share(std::size_t n, int rank)
 /* With two threads: for a team of one the OpenMP runtime allocates every time, and ends the program if it cannot. */
 gmxfmm_options settings(bool dual, bool automatic)
 {
-    gmxfmm_options o;
-    gmxfmm_default_options(&o);
-    o.method      = GMXFMM_TREECODE;
-    o.boundary    = GMXFMM_OPEN;
-    o.traversal   = dual ? GMXFMM_DUAL : GMXFMM_PARTICLE;
+    gmxfmm_options o =
+        automatic ? treecodeOptions(GMXFMM_AUTO, GMXFMM_AUTO, GMXFMM_AUTO, dual) : treecodeOptions(0.7, 2, 40, dual);
     o.accuracy    = 1e-2;
-    o.theta       = automatic ? GMXFMM_AUTO : 0.7;
-    o.degree      = automatic ? GMXFMM_AUTO : 2;
-    o.leaf        = automatic ? GMXFMM_AUTO : 40;
     o.num_threads = 2;
     return o;
-}
-
-void onRanks(const std::function<void(const gmxfmm_comm&)>& run)
-{
-    gmxfmm_threads* threads = nullptr;
-    ASSERT_EQ(gmxfmm_threads_create(&threads, c_num), GMXFMM_OK);
-    std::vector<std::thread> ranks;
-    for (int rank = 0; rank < c_num; rank++)
-    {
-        ranks.emplace_back([&, rank] { run(gmxfmm_threads_comm(threads, rank)); });
-    }
-    for (std::thread& rank : ranks)
-    {
-        rank.join();
-    }
-    gmxfmm_threads_destroy(threads);
 }
 
 /* The calls up to an assign; the last message goes to text. */
@@ -104,26 +81,26 @@ void expectAllTell(const gmxfmm_options& o, bool targets, int who)
     {
         std::array<gmxfmm_status, c_num> status = {};
         std::array<std::string, c_num>   message;
-        onRanks(
-            [&](const gmxfmm_comm& comm)
-            {
-                const Share  s    = share(200, comm.rank);
-                const auto   rank = static_cast<std::size_t>(comm.rank);
-                gmxfmm_plan *plan = nullptr, *warm = nullptr;
-                char         text[512] = "";
-                EXPECT_EQ(prepare(&warm, o, comm, s, targets, text, sizeof(text)), GMXFMM_OK)
-                    << text; /* OpenMP's own */
-                gmxfmm_destroy(warm);
-                heapFailAfter(comm.rank == who ? k : -1);
-                status[rank] = prepare(&plan, o, comm, s, targets, text, sizeof(text));
-                if (comm.rank == who)
+        onRanks(c_num,
+                [&](const gmxfmm_comm& comm)
                 {
-                    failed = heapHasFailed();
-                }
-                heapFailAfter(-1);
-                message[rank] = text;
-                gmxfmm_destroy(plan);
-            });
+                    const Share  s    = share(200, comm.rank);
+                    const auto   rank = static_cast<std::size_t>(comm.rank);
+                    gmxfmm_plan *plan = nullptr, *warm = nullptr;
+                    char         text[512] = "";
+                    EXPECT_EQ(prepare(&warm, o, comm, s, targets, text, sizeof(text)), GMXFMM_OK)
+                        << text; /* OpenMP's own */
+                    gmxfmm_destroy(warm);
+                    heapFailAfter(comm.rank == who ? k : -1);
+                    status[rank] = prepare(&plan, o, comm, s, targets, text, sizeof(text));
+                    if (comm.rank == who)
+                    {
+                        failed = heapHasFailed();
+                    }
+                    heapFailAfter(-1);
+                    message[rank] = text;
+                    gmxfmm_destroy(plan);
+                });
         for (std::size_t rank = 0; rank < c_num; rank++)
         {
             EXPECT_EQ(status[rank], status[0]) << "call " << k << ": " << message[rank];
@@ -163,34 +140,35 @@ TEST(RanksMemory, IsNotAllocatedInExecute)
     for (bool dual : {false, true})
     {
         std::array<std::size_t, c_num> before = {}, after = {};
-        onRanks(
-            [&](const gmxfmm_comm& comm)
-            {
-                const Share         s    = share(3000, comm.rank);
-                const auto          rank = static_cast<std::size_t>(comm.rank);
-                gmxfmm_plan*        plan = nullptr;
-                char                text[512];
-                int                 own = 0, all[c_num];
-                std::vector<double> potential(s.q.size()), force(s.x.size());
-                gmxfmm_output       out = sized<gmxfmm_output>();
-                out.potential           = potential.data();
-                out.force               = force.data();
-                out.want_energy         = 1;
-                EXPECT_EQ(prepare(&plan, settings(dual, false), comm, s, false, text, sizeof(text)), GMXFMM_OK) << text;
-                gmxfmm_execute(plan, s.x.data(), &out);                /* starts threads, which allocate their stacks */
-                comm.all_gather(comm.context, &own, sizeof(own), all); /* all are here */
-                before[rank] = heapCalls();
-                comm.all_gather(comm.context, &own, sizeof(own), all);
-                for (int step = 0; step < 3; step++)
+        onRanks(c_num,
+                [&](const gmxfmm_comm& comm)
                 {
-                    own += gmxfmm_execute(plan, s.x.data(), &out) != GMXFMM_OK;
-                }
-                comm.all_gather(comm.context, &own, sizeof(own), all);
-                after[rank] = heapCalls();
-                comm.all_gather(comm.context, &own, sizeof(own), all);
-                EXPECT_EQ(own, 0);
-                gmxfmm_destroy(plan);
-            });
+                    const Share         s    = share(3000, comm.rank);
+                    const auto          rank = static_cast<std::size_t>(comm.rank);
+                    gmxfmm_plan*        plan = nullptr;
+                    char                text[512];
+                    int                 own = 0, all[c_num];
+                    std::vector<double> potential(s.q.size()), force(s.x.size());
+                    gmxfmm_output       out = sized<gmxfmm_output>();
+                    out.potential           = potential.data();
+                    out.force               = force.data();
+                    out.want_energy         = 1;
+                    EXPECT_EQ(prepare(&plan, settings(dual, false), comm, s, false, text, sizeof(text)), GMXFMM_OK)
+                        << text;
+                    gmxfmm_execute(plan, s.x.data(), &out); /* starts threads, which allocate their stacks */
+                    comm.all_gather(comm.context, &own, sizeof(own), all); /* all are here */
+                    before[rank] = heapCalls();
+                    comm.all_gather(comm.context, &own, sizeof(own), all);
+                    for (int step = 0; step < 3; step++)
+                    {
+                        own += gmxfmm_execute(plan, s.x.data(), &out) != GMXFMM_OK;
+                    }
+                    comm.all_gather(comm.context, &own, sizeof(own), all);
+                    after[rank] = heapCalls();
+                    comm.all_gather(comm.context, &own, sizeof(own), all);
+                    EXPECT_EQ(own, 0);
+                    gmxfmm_destroy(plan);
+                });
         EXPECT_EQ(before, after);
     }
 }
@@ -199,16 +177,17 @@ TEST(RanksMemory, IsGivenBack)
 {
     const auto live = []
     {
-        onRanks(
-            [&](const gmxfmm_comm& comm)
-            {
-                const Share  s    = share(500, comm.rank);
-                gmxfmm_plan* plan = nullptr;
-                char         text[512];
-                EXPECT_EQ(prepare(&plan, settings(true, false), comm, s, true, text, sizeof(text)), GMXFMM_OK) << text;
-                EXPECT_EQ(gmxfmm_assign(plan, s.x.data()), GMXFMM_OK);
-                gmxfmm_destroy(plan);
-            });
+        onRanks(c_num,
+                [&](const gmxfmm_comm& comm)
+                {
+                    const Share  s    = share(500, comm.rank);
+                    gmxfmm_plan* plan = nullptr;
+                    char         text[512];
+                    EXPECT_EQ(prepare(&plan, settings(true, false), comm, s, true, text, sizeof(text)), GMXFMM_OK)
+                        << text;
+                    EXPECT_EQ(gmxfmm_assign(plan, s.x.data()), GMXFMM_OK);
+                    gmxfmm_destroy(plan);
+                });
     };
     for (int life = 0; life < 3; life++)
     {

@@ -2,7 +2,7 @@
 /* Slabs: periodic along two vectors, open along the normal of their plane, without a background. */
 #include <gtest/gtest.h>
 
-#include "support/charge_reader.h"
+#include "support/derivatives.h"
 #include "support/direct.h"
 #include "support/norms.h"
 #include "support/partly_periodic.h"
@@ -67,10 +67,9 @@ System chargesIn(const Plane& p, int n = 60, double net = 2.5)
     return s;
 }
 
-gmxfmm_options slab(gmxfmm_options options, std::array<int, 3> periodic = {1, 1, 0})
+gmxfmm_options slab(const gmxfmm_options& options)
 {
-    std::copy(periodic.begin(), periodic.end(), options.periodic);
-    return options;
+    return periodicAlong(options, {1, 1, 0});
 }
 
 gmxfmm_options fine(const Plane& p, gmxfmm_precision precision = GMXFMM_DOUBLE)
@@ -81,11 +80,6 @@ gmxfmm_options fine(const Plane& p, gmxfmm_precision precision = GMXFMM_DOUBLE)
 class Slab : public testing::TestWithParam<Plane>
 {
 };
-
-std::string planeName(const testing::TestParamInfo<Plane>& info)
-{
-    return info.param.name;
-}
 
 Vec3 turned(const Vec3& r, const std::array<std::size_t, 3>& axes)
 {
@@ -138,13 +132,7 @@ TEST_P(Slab, ForceIsTheGradientOfTheEnergy)
     const Result r = plan.execute(s.x);
     for (const std::size_t k : {0U, 1U, 2U, 9U, 11U, 61U})
     {
-        const auto energy = [&](double step)
-        {
-            std::vector<double> x = s.x;
-            x[k] += step;
-            return plan.energy(x);
-        };
-        EXPECT_NEAR(r.force[k], -slope(energy, 1e-4), 1e-7 * rms(r.force)) << "component " << k; /* of close pairs */
+        expectGradient(&plan, s, r, k, 1e-4, 1e-7); /* of close pairs */
     }
 }
 
@@ -152,30 +140,8 @@ TEST_P(Slab, ForceIsTheGradientOfTheEnergy)
 TEST_P(Slab, VirialIsTheStrainDerivative)
 {
     const System s = chargesIn(GetParam());
-    for (const int order : {4, 20})
-    {
-        gmxfmm_options options = slab(explicitOptions(order, GetParam().cells, order == 4 ? 1 : 2));
-        options.reproducible   = 1; /* no sums of shapes nearby */
-        Plan         plan(s, options);
-        const Result r = plan.execute(s.x);
-        for (const std::size_t k : {0U, 1U, 3U, 4U, 8U, 2U, 5U, 6U, 7U})
-        {
-            const auto energy = [&](double strain)
-            {
-                Mat3 tensor           = {};
-                tensor[k]             = strain;
-                const System deformed = strained(s, tensor);
-                plan.setBox(deformed.box);
-                return plan.energy(deformed.x);
-            };
-            const bool shears = k == 2 || k == 5 || k == 6 || k == 7;
-            if (!shears || order == 20)
-            {
-                EXPECT_NEAR(r.virial[k], 0.5 * slope(energy, 3e-4), 1e-8 * std::fabs(r.energy)) << "component " << k;
-            }
-        }
-        EXPECT_NEAR(trace(r.virial), -0.5 * r.energy, 1e-12 * std::fabs(r.energy)); /* rounding */
-    }
+    expectStrainDerivatives(s, slab(explicitOptions(4, GetParam().cells, 1)), {0, 1, 3, 4, 8});
+    expectStrainDerivatives(s, slab(explicitOptions(20, GetParam().cells, 2)), {0, 1, 2, 3, 4, 5, 6, 7, 8});
 }
 
 /* Any vectors of the lattice, and any third one: the same charges, and so the same energy. */
@@ -222,7 +188,7 @@ TEST_P(Slab, IsTheSameAlongOtherAxes)
             const Vec3 x = turned(s.position(i), axes);
             std::copy(x.begin(), x.end(), other.x.begin() + static_cast<std::ptrdiff_t>(3 * i));
         }
-        const Result r = solve(other, slab(explicitOptions(20, cells, 2), periodic));
+        const Result r = solve(other, periodicAlong(explicitOptions(20, cells, 2), periodic));
         EXPECT_NEAR(r.energy, a.energy, 1e-12 * std::fabs(a.energy) * 60);
         EXPECT_EQ(r.info.grid[axes[2]], GetParam().cells[2]);
         for (std::size_t i = 0; i < s.size(); i++)
@@ -250,32 +216,17 @@ TEST_P(Slab, IsTheSameAlongOtherAxes)
 TEST_P(Slab, HasTargets)
 {
     const System        s = chargesIn(GetParam());
-    Plan                plan(s, fine(GetParam()));
-    System              probed = s;
-    std::vector<double> x, potential(4), field(12);
+    std::vector<double> places;
     for (const double t : {0.1, 0.35, 0.6, 0.85})
     {
-        const Vec3 at = {t * s.box[0] + 0.3 * s.box[3], t * s.box[1] + 0.3 * s.box[4], 0.7 + 1.3 * (t - 0.5)};
-        probed.add(at, 0);
-        x.insert(x.end(), at.begin(), at.end());
+        places.insert(places.end(),
+                      {t * s.box[0] + 0.3 * s.box[3], t * s.box[1] + 0.3 * s.box[4], 0.7 + 1.3 * (t - 0.5)});
     }
-    ASSERT_EQ(gmxfmm_set_exclusions(plan.get(), nullptr, nullptr), GMXFMM_OK);
-    probed.excluded.clear();
-    ASSERT_EQ(gmxfmm_set_targets(plan.get(), 4, x.data()), GMXFMM_OK);
-    plan.assign(s.x);
-    gmxfmm_output output = sized<gmxfmm_output>();
-    output.potential     = potential.data();
-    output.field         = field.data();
-    ASSERT_EQ(gmxfmm_execute(plan.get(), s.x.data(), &output), GMXFMM_OK);
-    const Solution reference = slabSum(probed);
-    for (std::size_t i = 0; i < 12; i++)
-    {
-        EXPECT_NEAR(field[i], reference.field[3 * s.size() + i], truncation * rms(reference.field));
-        EXPECT_NEAR(potential[i / 3], reference.potential[s.size() + i / 3], truncation * rms(reference.potential));
-    }
+    expectTargets(
+        s, fine(GetParam()), places, [](const System& all) { return slabSum(all); }, truncation);
 }
 
-INSTANTIATE_TEST_SUITE_P(Planes, Slab, testing::ValuesIn(planes()), planeName);
+INSTANTIATE_TEST_SUITE_P(Planes, Slab, testing::ValuesIn(planes()), parameterName<Plane>);
 
 /* Between grids with other paddings the energy of a charged slab differs by truncation alone, wherever a charge is. */
 TEST(ChargedSlab, DoesNotDependOnItsPadding)
@@ -417,14 +368,7 @@ INSTANTIATE_TEST_SUITE_P(Methods,
 /* The file's open direction is x; it is good to 2e-11. */
 TEST(ReferenceSlab, IsThatOfTheFile)
 {
-    if (presentOf({"2d-cloud_wall_2400"}).empty())
-    {
-        GTEST_SKIP() << "2d-cloud_wall_2400 is not there";
-    }
-    const ReferenceSystem file = referenceSystem("2d-cloud_wall_2400");
-    const Result          r    = solve(file.system, slab(explicitOptions(20, 6, 6, 6, 2), {0, 1, 1}));
-    EXPECT_LT(relativeRms(r.field, file.reference.field), 1e-10);
-    EXPECT_LT(relativeRms(r.potential, file.reference.potential), 1e-10);
+    expectReference("2d-cloud_wall_2400", periodicAlong(explicitOptions(20, 6, 6, 6, 2), {0, 1, 1}));
 }
 
 struct Refusal
@@ -435,11 +379,6 @@ struct Refusal
     std::string   words;
 };
 
-std::string refusalName(const testing::TestParamInfo<Refusal>& info)
-{
-    return info.param.name;
-}
-
 class RefusedSlab : public testing::TestWithParam<Refusal>
 {
 };
@@ -448,14 +387,10 @@ TEST_P(RefusedSlab, SaysWhy)
 {
     gmxfmm_options options;
     gmxfmm_default_options(&options);
-    options                   = slab(options);
-    Mat3         box          = {4, 0, 0, 0, 4, 0, 0, 0, 4};
-    gmxfmm_plan* plan         = nullptr;
-    char         message[512] = "";
+    Mat3 box = {4, 0, 0, 0, 4, 0, 0, 0, 4};
+    options  = slab(options);
     GetParam().set(&options, &box);
-    EXPECT_EQ(gmxfmm_create(&plan, &options, 10, box.data(), message, sizeof(message)), GetParam().status) << message;
-    EXPECT_NE(std::string(message).find(GetParam().words), std::string::npos) << message;
-    gmxfmm_destroy(plan);
+    expectRefused(options, 10, box.data(), GetParam().status, GetParam().words);
 }
 
 INSTANTIATE_TEST_SUITE_P(
@@ -473,4 +408,4 @@ INSTANTIATE_TEST_SUITE_P(
                             "on one line"},
                     Refusal{"NotFinite", [](gmxfmm_options*, Mat3* b) { (*b)[4] = NAN; }, GMXFMM_ERROR_BOX,
                             "not finite"}),
-    refusalName);
+    parameterName<Refusal>);

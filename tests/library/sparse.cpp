@@ -172,16 +172,8 @@ TEST_P(Sparse, ThousandsInOneLeaf)
 {
     System s;
     Random random(5);
-    for (int i = 0; i < 5000; i++) /* a crowd, where ions() would look for places for long */
-    {
-        const double x = 3 + 0.4 * random.uniform(), y = 3 + 0.4 * random.uniform(), z = 3 + 0.4 * random.uniform();
-        s.add({x, y, z}, i % 2 ? -1 : 1);
-    }
-    for (int i = 0; i < 200; i++)
-    {
-        const double x = 8 * random.uniform(), y = 8 * random.uniform(), z = 8 * random.uniform();
-        s.add({x, y, z}, i % 2 ? -1 : 1);
-    }
+    scatter(&s, 5000, {3, 3, 3}, {0.4, 0.4, 0.4}, &random); /* a crowd, where ions() would look for places for long */
+    scatter(&s, 200, {0, 0, 0}, {8, 8, 8}, &random);
     const Solution reference = directSum(s);
     const Result   r         = solve(s, withBoundary(depthOptions(GetParam(), 12, 3, 2), Boundary::Open));
     EXPECT_LT(relativeRms(r.force, reference.force), 1e-6); /* order 12 with two layers truncates below this */
@@ -213,11 +205,7 @@ TEST(SparseSystems, NearParticlesAreCountedWhereTheyAre)
     Random random(9);
     System s;
     s.box = {100, 0, 0, 0, 100, 0, 0, 0, 100};
-    for (int i = 0; i < 300; i++)
-    {
-        const double x = random.uniform(), y = random.uniform(), z = random.uniform();
-        s.add({40 + x, 50 + y, 60 + z}, i % 2 ? -1 : 1);
-    }
+    scatter(&s, 300, {40, 50, 60}, {1, 1, 1}, &random);
     for (const gmxfmm_options& options :
          {explicitOptions(4, 20, 20, 20, 1), depthOptions(GMXFMM_M2L_ROTATION, 4, 4, 1)})
     {
@@ -238,11 +226,7 @@ static double spreadOfOccupancy(gmxfmm_options options, const Mat3& box)
         Random random(7);
         System s;
         s.box = box;
-        for (int i = 0; i < n; i++)
-        {
-            const double x = box[0] * random.uniform(), y = box[4] * random.uniform(), z = box[8] * random.uniform();
-            s.add({x, y, z}, i % 2 ? -1 : 1);
-        }
+        scatter(&s, n, {0, 0, 0}, {box[0], box[4], box[8]}, &random);
         const double each = static_cast<double>(n) / Plan(s, options).info().num_cells;
         least             = std::min(least, each);
         most              = std::max(most, each);

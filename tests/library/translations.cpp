@@ -5,6 +5,7 @@
 
 #include <gtest/gtest.h>
 
+#include "support/derivatives.h"
 #include "support/ewald.h"
 #include "support/norms.h"
 #include "support/paths.h"
@@ -89,36 +90,11 @@ TEST_P(Translations, TruncatedKeepForceAndVirialWithTheEnergy)
     options.reproducible   = 1; /* as in virial.cpp */
     Plan         plan(s, options);
     const Result r = plan.execute(s.x);
-    const double h = 1e-3; /* as in gradient.cpp */
     for (std::size_t k = 0; k < s.x.size(); k += 17)
     {
-        std::vector<double> x      = s.x;
-        const auto          energy = [&](double step)
-        {
-            x[k] = s.x[k] + step;
-            return plan.energy(x);
-        };
-        const double slope = (8 * (energy(h) - energy(-h)) - (energy(2 * h) - energy(-2 * h))) / (12 * h);
-        EXPECT_NEAR(r.force[k], -slope, 1e-8 * rms(r.force)) << "component " << k;
+        expectGradient(&plan, s, r, k, 1e-3, 1e-8); /* as in gradient.cpp */
     }
-    for (std::size_t k = 0; k < 9; k++)
-    {
-        const auto energy = [&](double strain)
-        {
-            Mat3 tensor           = {};
-            tensor[k]             = strain;
-            const System deformed = strained(s, tensor);
-            plan.setBox(deformed.box);
-            return plan.energy(deformed.x);
-        };
-        if (k % 4 == 0)
-        {
-            const double e     = 3e-4; /* as in virial.cpp */
-            const double slope = (8 * (energy(e) - energy(-e)) - (energy(2 * e) - energy(-2 * e))) / (12 * e);
-            EXPECT_NEAR(r.virial[k], 0.5 * slope, 1e-8 * std::fabs(r.energy)) << "component " << k;
-        }
-    }
-    EXPECT_NEAR(trace(r.virial), -0.5 * r.energy, 1e-12 * std::fabs(r.energy));
+    expectStrainDerivatives(s, options, {0, 4, 8});
 }
 
 /* ... where energy, forces and virial are those of the system nevertheless, to truncation: 0.41^p, here 1e-6. */

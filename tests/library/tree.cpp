@@ -13,6 +13,7 @@
 #include <gtest/gtest.h>
 
 #include "support/plan.h"
+#include "support/suites.h"
 #include "support/systems.h"
 
 extern "C"
@@ -34,11 +35,6 @@ struct Case
     int         depth, separation, toParent;
     double      filling; /* edge of the corner that holds all particles, in box edges */
 };
-
-std::string caseName(const testing::TestParamInfo<Case>& info)
-{
-    return info.param.name;
-}
 
 class Tree : public testing::TestWithParam<Case>
 {
@@ -294,7 +290,7 @@ INSTANTIATE_TEST_SUITE_P(Systems,
                                          Case{"SparseRod", {2, 2, 14}, 4, 1, 0, 0.3},
                                          Case{"Open", {0, 0, 0}, 3, 1, 0, 1},
                                          Case{"OpenTwoLayersToParents", {0, 0, 0}, 4, 2, 1, 1}),
-                         caseName);
+                         parameterName<Case>);
 
 namespace
 {

@@ -9,13 +9,13 @@
 #include <numeric>
 #include <random>
 #include <string>
-#include <thread>
 #include <tuple>
 #include <vector>
 
 #include <gtest/gtest.h>
 
 #include "cuda/treecode/tiles.h"
+#include "support/on_ranks.h"
 #include "support/sized.h"
 extern "C"
 {
@@ -27,6 +27,8 @@ extern "C"
 #include "fmm/treecode/state.h"
 #include "fmm/treecode/treecode.h"
 }
+
+using namespace fmmtest;
 
 namespace
 {
@@ -229,25 +231,11 @@ Result solveOnRanks(const treecode_options& options, const Charges& c, const Num
 {
     const std::size_t num = targets != nullptr ? targets->size() / 3 : c.size();
     Result            r;
-    gmxfmm_threads*   threads = nullptr;
     Numbers           energy(static_cast<std::size_t>(numRanks()));
     r.potential.resize(num);
     r.field.resize(3 * num);
-    EXPECT_EQ(gmxfmm_threads_create(&threads, numRanks()), GMXFMM_OK);
-    std::vector<std::thread> ranks;
-    for (int rank = 0; rank < numRanks(); rank++)
-    {
-        ranks.emplace_back(
-            [&, rank] {
-                solveAsRank(options, gmxfmm_threads_comm(threads, rank), c, targets, &r,
-                            &energy[static_cast<std::size_t>(rank)]);
-            });
-    }
-    for (std::thread& thread : ranks)
-    {
-        thread.join();
-    }
-    gmxfmm_threads_destroy(threads);
+    onRanks(numRanks(), [&](const gmxfmm_comm& comm)
+            { solveAsRank(options, comm, c, targets, &r, &energy[static_cast<std::size_t>(comm.rank)]); });
     r.energy = std::accumulate(energy.begin(), energy.end(), 0.0);
     return r;
 }
@@ -356,16 +344,6 @@ Charges charges(std::size_t n, Place place)
     return c;
 }
 
-double uniform(std::mt19937_64& random, double low, double high)
-{
-    return std::uniform_real_distribution<double>(low, high)(random);
-}
-
-std::array<double, 3> inCube(std::mt19937_64& random)
-{
-    return {uniform(random, -1, 1), uniform(random, -1, 1), uniform(random, -1, 1)};
-}
-
 std::array<double, 3> direction(std::mt19937_64& random)
 {
     const double z = uniform(random, -1, 1), phi = uniform(random, 0, 6.283185307179586), s = std::sqrt(1 - z * z);
@@ -388,10 +366,7 @@ const Distribution c_distributions[] = {
     {"Plummer", [](std::mt19937_64& r)
      { return times(1 / std::sqrt(std::pow(uniform(r, 0, 0.999), -2.0 / 3) - 1), direction(r)); }},
     {"Sphere", direction},
-    {"Plane",
-     [](std::mt19937_64& r) {
-         return std::array<double, 3>{uniform(r, -1, 1), 0.25, uniform(r, -1, 1)};
-     }},
+    {"Plane", inPlane},
     {"TiltedPlane",
      [](std::mt19937_64& r)
      {
@@ -1425,8 +1400,8 @@ TEST(TreecodePlan, GivesWhatTheTreecodeGives)
         char         message[256];
         ASSERT_EQ(gmxfmm_create(&plan, &o, 2000, nullptr, message, sizeof(message)), GMXFMM_OK) << message;
         Numbers       potential(2000), field(6000), force(6000);
-        gmxfmm_output out  = fmmtest::sized<gmxfmm_output>();
-        gmxfmm_info   info = fmmtest::sized<gmxfmm_info>();
+        gmxfmm_output out  = sized<gmxfmm_output>();
+        gmxfmm_info   info = sized<gmxfmm_info>();
         out.potential      = potential.data();
         out.field          = field.data();
         out.force          = force.data();
@@ -1450,7 +1425,7 @@ TEST(TreecodePlan, GivesWhatTheTreecodeGives)
         out.want_virial = 1;
         EXPECT_EQ(gmxfmm_execute(plan, c.x.data(), &out), GMXFMM_ERROR_UNSUPPORTED);
         const Numbers targets = {0.1, 0.2, 0.3, 5, 5, 5};
-        out                   = fmmtest::sized<gmxfmm_output>();
+        out                   = sized<gmxfmm_output>();
         out.potential         = potential.data();
         ASSERT_EQ(gmxfmm_set_targets(plan, 2, targets.data()), GMXFMM_OK);
         ASSERT_EQ(gmxfmm_assign(plan, c.x.data()), GMXFMM_OK) << gmxfmm_message(plan);
@@ -1498,7 +1473,7 @@ TEST(TreecodePlan, TakesAndGivesFloats)
     gmxfmm_plan* plan;
     ASSERT_EQ(gmxfmm_create(&plan, &o, 1000, nullptr, nullptr, 0), GMXFMM_OK);
     std::vector<float> potential(1000);
-    gmxfmm_output      out = fmmtest::sized<gmxfmm_output>();
+    gmxfmm_output      out = sized<gmxfmm_output>();
     out.potential          = potential.data();
     ASSERT_EQ(gmxfmm_set_charges(plan, 1000, q.data()), GMXFMM_OK);
     ASSERT_EQ(gmxfmm_assign(plan, x.data()), GMXFMM_OK);

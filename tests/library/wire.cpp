@@ -2,10 +2,11 @@
 /* Wires: periodic along one vector, open across, without a background. */
 #include <gtest/gtest.h>
 
-#include "support/charge_reader.h"
+#include "support/derivatives.h"
 #include "support/norms.h"
 #include "support/partly_periodic.h"
 #include "support/plan.h"
+#include "support/suites.h"
 #include "support/systems.h"
 
 using namespace fmmtest;
@@ -38,11 +39,6 @@ void PrintTo(const Line& line, std::ostream* out)
     *out << line.name;
 }
 
-std::string lineName(const testing::TestParamInfo<Line>& info)
-{
-    return info.param.name;
-}
-
 System chargesIn(const Line& p, double net = 2.5)
 {
     System s;
@@ -61,10 +57,9 @@ System chargesIn(const Line& p, double net = 2.5)
     return s;
 }
 
-gmxfmm_options wire(gmxfmm_options options, std::array<int, 3> periodic = {0, 0, 1})
+gmxfmm_options wire(const gmxfmm_options& options)
 {
-    std::copy(periodic.begin(), periodic.end(), options.periodic);
-    return options;
+    return periodicAlong(options, {0, 0, 1});
 }
 
 gmxfmm_options fine(const Line& p, gmxfmm_precision precision = GMXFMM_DOUBLE)
@@ -99,29 +94,8 @@ TEST_P(Wire, IsTheSumOverImages)
 TEST_P(Wire, VirialIsTheStrainDerivative)
 {
     const System s = chargesIn(GetParam());
-    for (const int order : {4, 20})
-    {
-        gmxfmm_options options = wire(explicitOptions(order, GetParam().cells, order == 4 ? 1 : 2));
-        options.reproducible   = 1;
-        Plan         plan(s, options);
-        const Result r = plan.execute(s.x);
-        for (const std::size_t k : {8U, 0U, 1U, 2U, 3U, 4U, 5U, 6U, 7U})
-        {
-            const auto energy = [&](double strain)
-            {
-                Mat3 tensor           = {};
-                tensor[k]             = strain;
-                const System deformed = strained(s, tensor);
-                plan.setBox(deformed.box);
-                return plan.energy(deformed.x);
-            };
-            if (k == 8 || order == 20)
-            {
-                EXPECT_NEAR(r.virial[k], 0.5 * slope(energy, 3e-4), 1e-8 * std::fabs(r.energy)) << "component " << k;
-            }
-        }
-        EXPECT_NEAR(trace(r.virial), -0.5 * r.energy, 1e-12 * std::fabs(r.energy)); /* rounding */
-    }
+    expectStrainDerivatives(s, wire(explicitOptions(4, GetParam().cells, 1)), {8});
+    expectStrainDerivatives(s, wire(explicitOptions(20, GetParam().cells, 2)), {0, 1, 2, 3, 4, 5, 6, 7, 8});
 }
 
 TEST_P(Wire, IsTheSameAlongOtherAxes)
@@ -144,7 +118,7 @@ TEST_P(Wire, IsTheSameAlongOtherAxes)
         }
         periodic[axes[2]]      = 1;
         other.box[4 * axes[2]] = -s.box[8];
-        const Result r         = solve(other, wire(explicitOptions(20, cells, 2), periodic));
+        const Result r         = solve(other, periodicAlong(explicitOptions(20, cells, 2), periodic));
         EXPECT_NEAR(r.energy, a.energy, 1e-11 * std::fabs(a.energy)); /* rounding */
         EXPECT_EQ(r.info.grid[axes[2]], GetParam().cells[2]);
         for (std::size_t i = 0; i < 9; i++)
@@ -159,32 +133,15 @@ TEST_P(Wire, IsTheSameAlongOtherAxes)
 TEST_P(Wire, HasTargets)
 {
     const System        s = chargesIn(GetParam());
-    Plan                plan(s, fine(GetParam()));
-    System              probed = s;
-    std::vector<double> x, potential(3), field(9);
+    std::vector<double> places;
     for (const double t : {0.1, 0.5, 0.9})
     {
-        const Vec3 at = {0.4 + t, -3 + 0.3 * t, t * s.box[8]};
-        probed.add(at, 0);
-        x.insert(x.end(), at.begin(), at.end());
+        places.insert(places.end(), {0.4 + t, -3 + 0.3 * t, t * s.box[8]});
     }
-    probed.excluded.clear();
-    ASSERT_EQ(gmxfmm_set_exclusions(plan.get(), nullptr, nullptr), GMXFMM_OK);
-    ASSERT_EQ(gmxfmm_set_targets(plan.get(), 3, x.data()), GMXFMM_OK);
-    plan.assign(s.x);
-    gmxfmm_output output = sized<gmxfmm_output>();
-    output.potential     = potential.data();
-    output.field         = field.data();
-    ASSERT_EQ(gmxfmm_execute(plan.get(), s.x.data(), &output), GMXFMM_OK);
-    const Solution reference = wireSum(probed);
-    for (std::size_t i = 0; i < 9; i++)
-    {
-        EXPECT_NEAR(field[i], reference.field[3 * s.size() + i], truncation * rms(reference.field));
-        EXPECT_NEAR(potential[i / 3], reference.potential[s.size() + i / 3], truncation * rms(reference.potential));
-    }
+    expectTargets(s, fine(GetParam()), places, wireSum, truncation);
 }
 
-INSTANTIATE_TEST_SUITE_P(Lines, Wire, testing::ValuesIn(lines()), lineName);
+INSTANTIATE_TEST_SUITE_P(Lines, Wire, testing::ValuesIn(lines()), parameterName<Line>);
 
 /* Much wider than its period: cells are wider than high, by more than cubes would be. */
 TEST(WideWire, IsTheSumOverImages)
@@ -192,10 +149,7 @@ TEST(WideWire, IsTheSumOverImages)
     System s;
     Random random(5);
     s.box = {1, 0, 0, 0, 1, 0, 0, 0, 1};
-    for (int i = 0; i < 150; i++)
-    {
-        s.add({40 * random.uniform(), 40 * random.uniform(), random.uniform()}, i % 2 == 0 ? 1 : -1);
-    }
+    scatter(&s, 150, {0, 0, 0}, {40, 40, 1}, &random);
     const Solution reference = wireSum(s);
     for (const double accuracy : {1e-3, 1e-6})
     {
@@ -206,31 +160,19 @@ TEST(WideWire, IsTheSumOverImages)
 /* The file's period is along z; it is good to 4e-12. */
 TEST(ReferenceWire, IsThatOfTheFile)
 {
-    if (presentOf({"1d-cloud_wall_2400"}).empty())
-    {
-        GTEST_SKIP() << "1d-cloud_wall_2400 is not there";
-    }
-    const ReferenceSystem file = referenceSystem("1d-cloud_wall_2400");
-    const Result          r    = solve(file.system, wire(explicitOptions(20, 6, 6, 6, 2)));
-    EXPECT_LT(relativeRms(r.field, file.reference.field), 1e-10);
-    EXPECT_LT(relativeRms(r.potential, file.reference.potential), 1e-10);
+    expectReference("1d-cloud_wall_2400", wire(explicitOptions(20, 6, 6, 6, 2)));
 }
 
 TEST(RefusedWire, SaysWhy)
 {
     const double   box[9] = {1, 0, 0, 0, 1, 0, 0, 0, 0};
     gmxfmm_options options;
-    gmxfmm_plan*   plan         = nullptr;
-    char           message[512] = "";
     gmxfmm_default_options(&options);
     options = wire(options);
-    EXPECT_EQ(gmxfmm_create(&plan, &options, 10, box, message, sizeof(message)), GMXFMM_ERROR_BOX);
-    EXPECT_NE(std::string(message).find("the periodic vector of the box is"), std::string::npos) << message;
+    expectRefused(options, 10, box, GMXFMM_ERROR_BOX, "the periodic vector of the box is");
     options.m2l = GMXFMM_M2L_ROTATION;
-    EXPECT_EQ(gmxfmm_create(&plan, &options, 10, box, message, sizeof(message)), GMXFMM_ERROR_UNSUPPORTED);
-    EXPECT_NE(std::string(message).find("use m2l = fft"), std::string::npos) << message;
+    expectRefused(options, 10, box, GMXFMM_ERROR_UNSUPPORTED, "use m2l = fft");
     options.m2l    = GMXFMM_M2L_FFT;
     options.device = GMXFMM_CUDA;
-    EXPECT_EQ(gmxfmm_create(&plan, &options, 10, box, message, sizeof(message)), GMXFMM_ERROR_UNSUPPORTED);
-    EXPECT_NE(std::string(message).find("a wire is not offered on a GPU, use the CPU"), std::string::npos) << message;
+    expectRefused(options, 10, box, GMXFMM_ERROR_UNSUPPORTED, "a wire is not offered on a GPU, use the CPU");
 }

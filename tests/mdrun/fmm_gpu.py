@@ -11,7 +11,7 @@ import shutil
 import sys
 import traceback
 
-from harness import (FMM, NO_COULOMB, TIGHT_MIXED, Failure, Point, alike, changed, chosen_settings, compare, complaint, drift, environment, fmm_on,
+from harness import (COUPLING, FMM, NO_COULOMB, TIGHT_MIXED, Failure, Point, alike, changed, chosen_settings, compare, complaint, drift, environment, fmm_on,
                      fmm_parameters, force_error, gpus, leaving, main, make_frames, mean, measured_error, need, need_gpu, read_log, read_trr, regression,
                      rms_distance, rock_salt, single_points, version, water, without_swaps, work_folder)
 
@@ -332,13 +332,6 @@ def levels(checks, what, folder, system, settings, dt):
     moved = rms_distance(frames[0][1].x, frames[0][0].x, frames[0][0].box)
     checks.below(f"{what}: positions after 10 steps, in which the atoms moved by {moved:.3f} nm, RMS difference of GPU and CPU",
                  rms_distance(frames[1][1].x, frames[0][1].x, frames[0][0].box), 1e-3 * moved, "nm", "the force error")
-
-
-COUPLING = {
-    "isotropic": {"pcoupl": "C-rescale", "compressibility": "4.5e-5", "ref-p": "1"},
-    "semiisotropic": {"pcoupl": "C-rescale", "compressibility": "4.5e-5 4.5e-5", "ref-p": "1 1"},
-    "anisotropic": {"pcoupl": "Parrinello-Rahman", "compressibility": "4.5e-5 4.5e-5 4.5e-5 0 0 0", "ref-p": "1 1 1 0 0 0"},
-}
 
 
 def coupling(checks):

@@ -11,7 +11,9 @@ Environment (run-tests.sh sets it):
 """
 import array
 import contextlib
+import datetime
 import itertools
+import json
 import math
 import os
 import random
@@ -354,6 +356,18 @@ def water(gmx, folder, copies=(1, 1, 1), sodium=0):
     return System(f"water{count}", conf, top, dict(PLAIN_MDP))
 
 
+def droplet_of(folder, block, rows, sodium=0):
+    """A system without a box: these rows of the .gro of a block of water, sodium ions first."""
+    conf, top = os.path.join(folder, "droplet.gro"), os.path.join(folder, "droplet.top")
+    with open(conf, "w") as out:
+        out.write("\n".join(["droplet", str(len(rows)), *rows, "0 0 0"]) + "\n")
+    with open(block.top) as text:
+        text = re.sub(r"SOL \d+", f"SOL {(len(rows) - sodium) // 3}", text.read())
+    with open(top, "w") as out:
+        out.write(text)
+    return System("droplet", conf, top, changed(block.mdp, rvdw=0.9, rcoulomb=0.9, dispcorr="no"))
+
+
 def leaving(folder, system, up=2, speed=5):
     """The system at rest, but for its last molecule of three atoms, which is moved up (nm) and flies on (nm/ps)."""
     with open(system.conf) as lines:
@@ -399,6 +413,13 @@ def four_site_water(gmx, folder, place, topology):
         out.write(topology(text))
     return system
 
+
+# Constant pressure, in boxes that may change in these ways.
+COUPLING = {
+    "isotropic": {"pcoupl": "C-rescale", "compressibility": "4.5e-5", "ref-p": "1"},
+    "semiisotropic": {"pcoupl": "C-rescale", "compressibility": "4.5e-5 4.5e-5", "ref-p": "1 1"},
+    "anisotropic": {"pcoupl": "Parrinello-Rahman", "compressibility": "4.5e-5 4.5e-5 4.5e-5 0 0 0", "ref-p": "1 1 1 0 0 0"},
+}
 
 # PME as exact as GROMACS lets it be; error about 1e-9 of the force in double precision.
 TIGHT = {"coulombtype": "PME", "pme-order": "12", "fourierspacing": "0.05", "ewald-rtol": "1e-10",
@@ -461,6 +482,22 @@ def make_frames(gmx, folder, system, steps=40, every=10):
     gmx.mdrun(folder, name="frames")
     trajectory = os.path.join(folder, "frames.trr")
     return trajectory, [frame.time for frame in read_trr(trajectory)][1:]
+
+
+def continues_bit_for_bit(checks, what, gmx, folder, system, settings):
+    """A run of 100 steps and one that is continued after 50; returns the frames of the former and the settings of both."""
+    # A fixed list: with a buffer by tolerance mdrun raises nstlist, and step 50 would have a pair search in the continued run alone.
+    mdp = {**changed(system.mdp, nsteps=100, nstlist=10, verlet_buffer_tolerance=-1, rlist=1.0, nstxout=50, nstvout=50, nstfout=50, nstenergy=10,
+                     nstcalcenergy=10), **settings}
+    gmx.grompp(folder, mdp, system, name="whole")
+    gmx.mdrun(folder, "-reprod", name="whole")
+    gmx.grompp(folder, mdp, system, name="parts")
+    gmx.mdrun(folder, "-reprod", "-nsteps", "50", name="parts")
+    gmx.mdrun(folder, "-reprod", "-cpi", "parts.cpt", name="parts")
+    whole, parts = (read_trr(os.path.join(folder, part + ".trr")) for part in ("whole", "parts"))
+    same = [f.step for f in whole] == [f.step for f in parts] and all(a.x == b.x and a.v == b.v and a.f == b.f for a, b in zip(whole, parts))
+    checks.that(same, f"{what}: a continued run has the same positions, velocities, forces in every bit")
+    return whole, mdp
 
 
 class Point:
@@ -601,6 +638,19 @@ def commit():
         return os.environ["GMXFMM_BENCHMARK_COMMIT"]
     found = subprocess.run(["git", "-C", ROOT, "describe", "--always", "--abbrev=12", "--dirty=+"], text=True, capture_output=True)
     return found.stdout.strip() or "unknown"
+
+
+def made():
+    """When, by which commit and by which command a result was made."""
+    return {"date": datetime.date.today().isoformat(), "commit": commit(), "command": os.environ.get("GMXFMM_BENCHMARK_COMMAND", " ".join(sys.argv))}
+
+
+def stored(path, empty):
+    """What a .json has, or this where there is none."""
+    if not os.path.exists(path):
+        return empty
+    with open(path) as file:
+        return json.load(file)
 
 
 def fmm_parameters(log):

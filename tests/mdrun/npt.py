@@ -6,16 +6,11 @@ The densities of the two runs must agree within their statistical errors.
 """
 import math
 
-from harness import (FMM, NO_COULOMB, TIGHT, block_error, changed, compare, main, mean, need, read_trr, single_points, water, work_folder)
+from harness import (COUPLING, FMM, NO_COULOMB, TIGHT, block_error, changed, compare, main, mean, need, read_trr, single_points, water, work_folder)
 
 gmx, stock_d = need("GMXFMM_GMX"), need("GMXFMM_STOCK_GMX_D", "gmx_d")
 
 STEPS = 7500  # 15 ps
-COUPLING = {
-    "isotropic": {"pcoupl": "C-rescale", "compressibility": "4.5e-5", "ref-p": "1"},
-    "semiisotropic": {"pcoupl": "C-rescale", "compressibility": "4.5e-5 4.5e-5", "ref-p": "1 1"},
-    "anisotropic": {"pcoupl": "Parrinello-Rahman", "compressibility": "4.5e-5 4.5e-5 4.5e-5 0 0 0", "ref-p": "1 1 1 0 0 0"},
-}
 
 
 def test(checks):

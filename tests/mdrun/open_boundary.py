@@ -8,7 +8,7 @@ import math
 import os
 import re
 
-from harness import (FMM, KT, NO_COULOMB, System, changed, complaint, main, mean, need, read_log, read_trr, regression, rms_difference, slope,
+from harness import (FMM, KT, NO_COULOMB, System, changed, complaint, continues_bit_for_bit, droplet_of, main, mean, need, read_log, read_trr, regression, rms_difference, slope,
                      version, water, work_folder, write_mdp)
 
 gmx, gmx_d, stock_d = need("GMXFMM_GMX"), need("GMXFMM_GMX_D"), need("GMXFMM_STOCK_GMX_D", "gmx_d")
@@ -47,14 +47,7 @@ def droplet(folder, radius, sodium=3):
     # The ions are at a corner of the block; their places relative to each other are kept.
     for i in range(sodium):
         inside[i] = inside[i][:20] + f"{-radius + 0.5 * i:8.3f}{radius:8.3f}{0.1 * i:8.3f}"
-    conf, top = os.path.join(folder, "droplet.gro"), os.path.join(folder, "droplet.top")
-    with open(conf, "w") as out:
-        out.write("\n".join(["droplet", str(len(inside)), *inside, "0 0 0"]) + "\n")
-    with open(block.top) as text:
-        text = re.sub(r"SOL \d+", f"SOL {(len(inside) - sodium) // 3}", text.read())
-    with open(top, "w") as out:
-        out.write(text)
-    return System("droplet", conf, top, changed(block.mdp, rvdw=0.9, rcoulomb=0.9, dispcorr="no"))
+    return droplet_of(folder, block, inside, sodium)
 
 
 def protein(folder):
@@ -250,19 +243,9 @@ def conserves_energy(checks, folder, system):
 def continues(checks, folder, system):
     """Restart, rerun, leap-frog and velocity Verlet."""
     coupled = {"tcoupl": "V-rescale", "tc-grps": "System", "tau-t": "0.5", "ref-t": "300", "ld-seed": "3"}
-    # A fixed list: with a buffer by tolerance mdrun raises nstlist, and step 50 would have a pair search in the continued run alone.
     for name, more in (("octree", {**coupled, "fmm-m2l": "rotation"}), ("nve", {}), ("nvt", coupled),
                        ("velocity Verlet", {**coupled, "integrator": "md-vv"})):
-        base = {**changed(system.mdp, nsteps=100, nstlist=10, verlet_buffer_tolerance=-1, rlist=1.0, nstxout=50, nstvout=50, nstfout=50,
-                          nstenergy=10, nstcalcenergy=10), **OPEN, **more}
-        gmx.grompp(folder, base, system, name="whole")
-        gmx.mdrun(folder, "-reprod", name="whole")
-        gmx.grompp(folder, base, system, name="parts")
-        gmx.mdrun(folder, "-reprod", "-nsteps", "50", name="parts")
-        gmx.mdrun(folder, "-reprod", "-cpi", "parts.cpt", name="parts")
-        whole, parts = (read_trr(os.path.join(folder, part + ".trr")) for part in ("whole", "parts"))
-        same = [f.step for f in whole] == [f.step for f in parts] and all(a.x == b.x and a.v == b.v and a.f == b.f for a, b in zip(whole, parts))
-        checks.that(same, f"{name}: a continued run has the same positions, velocities, forces in every bit")
+        whole, base = continues_bit_for_bit(checks, name, gmx, folder, system, {**OPEN, **more})
     gmx.grompp(folder, {**base, **coupled, "integrator": "md", "nsteps": "20", "nstxout": "10", "nstenergy": "10"}, system, name="run")
     gmx.mdrun(folder, name="run")
     terms = ["Coulomb (SR)", "Coul. recip.", "LJ (SR)"]

@@ -4,7 +4,7 @@ import math
 import os
 import re
 
-from harness import FMM, System, changed, main, need, read_log, read_trr, water, work_folder
+from harness import FMM, changed, droplet_of, main, need, read_log, read_trr, water, work_folder
 
 gmx = need("GMXFMM_GMX")
 
@@ -24,14 +24,7 @@ def droplet(folder):
     for at in range(0, len(lines), 3):
         if math.hypot(*(float(lines[at][20 + 8 * d:28 + 8 * d]) - middle for d in range(3))) < RADIUS:
             inside += lines[at:at + 3]
-    conf, top = os.path.join(folder, "droplet.gro"), os.path.join(folder, "droplet.top")
-    with open(conf, "w") as out:
-        out.write("\n".join(["droplet", str(len(inside)), *inside, "0 0 0"]) + "\n")
-    with open(block.top) as text:
-        text = re.sub(r"SOL \d+", f"SOL {len(inside) // 3}", text.read())
-    with open(top, "w") as out:
-        out.write(text)
-    return System("droplet", conf, top, changed(block.mdp, rvdw=0.9, rcoulomb=0.9, dispcorr="no"))
+    return droplet_of(folder, block, inside)
 
 
 def last_error(log):

@@ -8,7 +8,7 @@ correction's share, so that virials are held to differences of the energy under 
 import os
 import re
 
-from harness import (BAR_PER_KJ_MOL_NM3, FMM, KT, NO_COULOMB, TIGHT, System, changed, complaint, drift, leaving, main, need, read_log, read_trr,
+from harness import (BAR_PER_KJ_MOL_NM3, FMM, KT, NO_COULOMB, TIGHT, System, changed, complaint, continues_bit_for_bit, drift, leaving, main, need, read_log, read_trr,
                      rms_difference, version, water, work_folder, write_mdp)
 
 gmx, gmx_d, stock_d = need("GMXFMM_GMX"), need("GMXFMM_GMX_D"), need("GMXFMM_STOCK_GMX_D", "gmx_d")
@@ -211,17 +211,7 @@ def continues(checks, folder):
     in_plane = {"pcoupl": "C-rescale", "pcoupltype": "semiisotropic", "tau-p": "1", "compressibility": "4.5e-5 0", "ref-p": "1 1", "nstpcouple": "10"}
     for what, settings in (("walls, semi-isotropic coupling", {**WALLS, **COUPLED, **in_plane}), ("film", {**FILM, **COUPLED}),
                            ("film, velocity Verlet, octree", {**FILM, "integrator": "md-vv", "fmm-m2l": "rotation"})):
-        # A fixed list: with a buffer by tolerance mdrun raises nstlist, and step 50 would have a pair search in the continued run alone.
-        mdp = {**changed(system.mdp, nsteps=100, nstlist=10, verlet_buffer_tolerance=-1, rlist=1.0, nstxout=50, nstvout=50, nstfout=50, nstenergy=10,
-                         nstcalcenergy=10), **settings, **FMM}
-        gmx.grompp(folder, mdp, system, name="whole")
-        gmx.mdrun(folder, "-reprod", name="whole")
-        gmx.grompp(folder, mdp, system, name="parts")
-        gmx.mdrun(folder, "-reprod", "-nsteps", "50", name="parts")
-        gmx.mdrun(folder, "-reprod", "-cpi", "parts.cpt", name="parts")
-        whole, parts = (read_trr(os.path.join(folder, part + ".trr")) for part in ("whole", "parts"))
-        same = [f.step for f in whole] == [f.step for f in parts] and all(a.x == b.x and a.v == b.v and a.f == b.f for a, b in zip(whole, parts))
-        checks.that(same, f"{what}: a continued run has the same positions, velocities, forces in every bit")
+        whole, _ = continues_bit_for_bit(checks, what, gmx, folder, system, {**settings, **FMM})
         if "pcoupl" in settings:
             first, last = whole[0].box, whole[-1].box
             checks.that(first[8] == last[8] and first[0] != last[0] and abs(first[0] / last[0] - first[4] / last[4]) < 1e-6,

@@ -11,17 +11,10 @@
 namespace fmmtest
 {
 
-namespace
-{
-
-/* Rounding: the same sums in another order. In single precision lengths carry 6e-8 of a few cells, and forces more of
- * the shortest distances. */
 double rounding(gmxfmm_precision precision)
 {
     return precision == GMXFMM_DOUBLE ? 1e-11 : 2e-5;
 }
-
-} // namespace
 
 void expectAgreement(const System& s, gmxfmm_options options)
 {

@@ -11,6 +11,10 @@ namespace fmmtest
  * virial. */
 void expectAgreement(const System& s, gmxfmm_options options);
 
+/* Rounding: the same sums in another order. In single precision lengths carry 6e-8 of a few cells, and forces more of
+ * the shortest distances. */
+double rounding(gmxfmm_precision precision);
+
 } // namespace fmmtest
 
 #endif

@@ -3,6 +3,8 @@
 #ifndef GMXFMM_TESTS_CUDA_H
 #define GMXFMM_TESTS_CUDA_H
 
+#include <gtest/gtest.h>
+
 #include "support/plan.h"
 
 namespace fmmtest
@@ -19,6 +21,20 @@ inline bool haveCuda()
     gmxfmm_destroy(plan);
     return have;
 }
+
+/* A test that is skipped where there is no GPU. */
+template <class Base = testing::Test>
+class WithCuda : public Base
+{
+  protected:
+    void SetUp() override
+    {
+        if (!haveCuda())
+        {
+            GTEST_SKIP() << "no CUDA device";
+        }
+    }
+};
 
 } // namespace fmmtest
 

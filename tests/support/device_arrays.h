@@ -3,14 +3,16 @@
 #ifndef GMXFMM_TESTS_DEVICE_ARRAYS_H
 #define GMXFMM_TESTS_DEVICE_ARRAYS_H
 
+#include <algorithm>
 #include <cstddef>
+#include <type_traits>
 #include <vector>
 
 #include <cuda_runtime_api.h>
 #include <gtest/gtest.h>
 
 #include "gmxfmm.h"
-#include "support/sized.h"
+#include "support/plan.h"
 
 namespace fmmtest
 {
@@ -80,6 +82,51 @@ struct OutputsOf
 };
 
 using Outputs = OutputsOf<double>;
+
+template <class X>
+void expectSameBits(const OutputsOf<X>& out, const OutputsOf<X>& expected)
+{
+    EXPECT_EQ(out.status.get()[0], GMXFMM_OK);
+    EXPECT_EQ(expected.status.get()[0], GMXFMM_OK);
+    EXPECT_EQ(out.force.get(), expected.force.get());
+    EXPECT_EQ(out.field.get(), expected.field.get());
+    EXPECT_EQ(out.potential.get(), expected.potential.get());
+    EXPECT_EQ(out.energy.get(), expected.energy.get());
+    EXPECT_EQ(out.virial.get(), expected.virial.get());
+}
+
+/* The bits of the call that waits. */
+inline void expectSameBits(const Outputs& out, const Result& expected)
+{
+    const std::vector<double> virial = out.virial.get();
+    EXPECT_EQ(out.status.get()[0], GMXFMM_OK);
+    EXPECT_EQ(out.force.get(), expected.force);
+    EXPECT_EQ(out.field.get(), expected.field);
+    EXPECT_EQ(out.potential.get(), expected.potential);
+    EXPECT_EQ(out.energy.get(), (std::vector<double>{expected.energyNear, expected.energyFar}));
+    EXPECT_TRUE(std::equal(virial.begin(), virial.end(), expected.virial.begin()));
+}
+
+template <class X>
+std::vector<X> asArray(const std::vector<double>& x)
+{
+    return std::vector<X>(x.begin(), x.end());
+}
+
+/* Arrays of X. */
+template <class X>
+gmxfmm_options withArrays(gmxfmm_options options)
+{
+    options.array_type = std::is_same<X, double>::value ? GMXFMM_DOUBLE : GMXFMM_SINGLE;
+    return options;
+}
+
+/* test(X()) for the type. */
+template <class Test>
+void forArrays(gmxfmm_precision type, const Test& test)
+{
+    type == GMXFMM_DOUBLE ? test(double()) : test(float());
+}
 
 inline gmxfmm_options onDevice(gmxfmm_options options)
 {

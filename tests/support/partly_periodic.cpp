@@ -15,6 +15,9 @@
 
 #include <cmath>
 
+#include "support/charge_reader.h"
+#include "support/systems.h"
+
 namespace fmmtest
 {
 
@@ -205,6 +208,40 @@ Solution wireSum(const System& system)
             return Vec3{d[0], d[1], d[2] - period * std::round(d[2] / period)};
         },
         [&](const Vec3& d, double* phi, double* field) { addWirePair(period, d, phi, field); });
+}
+
+void expectTargets(const System&              s,
+                   const gmxfmm_options&      options,
+                   const std::vector<double>& places,
+                   Solution (*sum)(const System&),
+                   double tolerance)
+{
+    Plan   plan(s, options);
+    System probed = withoutExclusions(s);
+    for (std::size_t i = 0; i < places.size(); i += 3)
+    {
+        probed.add({places[i], places[i + 1], places[i + 2]}, 0);
+    }
+    ASSERT_EQ(gmxfmm_set_exclusions(plan.get(), nullptr, nullptr), GMXFMM_OK);
+    const Values   v         = valuesAt(plan.get(), s.x, places);
+    const Solution reference = sum(probed);
+    for (std::size_t i = 0; i < places.size(); i++)
+    {
+        EXPECT_NEAR(v.field[i], reference.field[3 * s.size() + i], tolerance * rms(reference.field));
+        EXPECT_NEAR(v.potential[i / 3], reference.potential[s.size() + i / 3], tolerance * rms(reference.potential));
+    }
+}
+
+void expectReference(const std::string& name, const gmxfmm_options& options)
+{
+    if (presentOf({name}).empty())
+    {
+        GTEST_SKIP() << name << " is not there";
+    }
+    const ReferenceSystem file = referenceSystem(name);
+    const Result          r    = solve(file.system, options);
+    EXPECT_LT(relativeRms(r.field, file.reference.field), 1e-10);
+    EXPECT_LT(relativeRms(r.potential, file.reference.potential), 1e-10);
 }
 
 } // namespace fmmtest

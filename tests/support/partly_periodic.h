@@ -3,11 +3,16 @@
 #ifndef GMXFMM_TESTS_PARTLY_PERIODIC_H
 #define GMXFMM_TESTS_PARTLY_PERIODIC_H
 
+#include <algorithm>
+#include <array>
 #include <cmath>
+#include <string>
+#include <vector>
 
 #include <gtest/gtest.h>
 
 #include "support/norms.h"
+#include "support/plan.h"
 #include "support/system.h"
 
 namespace fmmtest
@@ -31,12 +36,22 @@ inline void expectAgreement(const Solution& r, const Solution& reference, double
                 tolerance * std::sqrt(static_cast<double>(r.force.size())) * std::fabs(reference.energy));
 }
 
-/* Slope of a smooth function by a five-point rule: h^4 / 30 of the fifth derivative, and 1e-14 / h of rounding. */
-template <typename Function>
-double slope(const Function& f, double h)
+/* Periodic along these vectors of the box. */
+inline gmxfmm_options periodicAlong(gmxfmm_options options, const std::array<int, 3>& periodic)
 {
-    return (8 * (f(h) - f(-h)) - (f(2 * h) - f(-2 * h))) / (12 * h);
+    std::copy(periodic.begin(), periodic.end(), options.periodic);
+    return options;
 }
+
+/* At places without a charge a plan gives the potential and the field of this sum. */
+void expectTargets(const System&              s,
+                   const gmxfmm_options&      options,
+                   const std::vector<double>& places,
+                   Solution (*sum)(const System&),
+                   double tolerance);
+
+/* Field and potential of a file of reference data, if it is there. */
+void expectReference(const std::string& name, const gmxfmm_options& options);
 
 } // namespace fmmtest
 

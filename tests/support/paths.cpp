@@ -138,4 +138,10 @@ std::string methodAndPrecisionName(const testing::TestParamInfo<MethodAndPrecisi
     return methodWord(std::get<0>(info.param)) + (std::get<1>(info.param) == GMXFMM_DOUBLE ? "Double" : "Single");
 }
 
+std::string pathAndPrecisionName(const testing::TestParamInfo<std::tuple<Path, gmxfmm_precision>>& info)
+{
+    const Path& path = std::get<0>(info.param);
+    return methodWord(path.m2l) + path.box.name + (std::get<1>(info.param) == GMXFMM_DOUBLE ? "Double" : "Single");
+}
+
 } // namespace fmmtest

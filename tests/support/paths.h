@@ -58,6 +58,7 @@ gmxfmm_options automatic(gmxfmm_m2l m2l, double accuracy, gmxfmm_precision preci
 std::string methodWord(gmxfmm_m2l m2l);
 std::string pathName(const testing::TestParamInfo<Path>& info);
 std::string methodName(const testing::TestParamInfo<gmxfmm_m2l>& info);
+std::string pathAndPrecisionName(const testing::TestParamInfo<std::tuple<Path, gmxfmm_precision>>& info);
 
 using MethodAndPrecision = std::tuple<gmxfmm_m2l, gmxfmm_precision>;
 std::string methodAndPrecisionName(const testing::TestParamInfo<MethodAndPrecision>& info);

@@ -222,4 +222,55 @@ Result solve(const System& system, const gmxfmm_options& options)
     return plan.execute(system.x);
 }
 
+Values valuesOf(gmxfmm_plan* plan, const std::vector<double>& x, std::size_t num)
+{
+    Values        v      = {std::vector<double>(num), std::vector<double>(3 * num)};
+    gmxfmm_output output = sized<gmxfmm_output>();
+    output.potential     = v.potential.data();
+    output.field         = v.field.data();
+    EXPECT_EQ(gmxfmm_execute(plan, x.data(), &output), GMXFMM_OK) << gmxfmm_message(plan);
+    return v;
+}
+
+Values valuesAt(gmxfmm_plan* plan, const std::vector<double>& x, const std::vector<double>& places)
+{
+    const std::size_t num = places.size() / 3;
+    EXPECT_EQ(gmxfmm_set_targets(plan, static_cast<std::int64_t>(num), places.data()), GMXFMM_OK)
+        << gmxfmm_message(plan);
+    EXPECT_EQ(gmxfmm_assign(plan, x.data()), GMXFMM_OK) << gmxfmm_message(plan);
+    return valuesOf(plan, x, num);
+}
+
+std::vector<double> forcesOf(gmxfmm_plan* plan, const std::vector<double>& x)
+{
+    std::vector<double> force(x.size());
+    gmxfmm_output       output = sized<gmxfmm_output>();
+    output.force               = force.data();
+    EXPECT_EQ(gmxfmm_execute(plan, x.data(), &output), GMXFMM_OK) << gmxfmm_message(plan);
+    return force;
+}
+
+void expectMessage(const gmxfmm_plan* plan, const std::string& word)
+{
+    EXPECT_NE(std::string(gmxfmm_message(plan)).find(word), std::string::npos) << gmxfmm_message(plan);
+}
+
+void expectRefused(
+    const gmxfmm_options& options, std::int64_t n, const double* box, gmxfmm_status status, const std::string& word)
+{
+    gmxfmm_plan*        plan      = reinterpret_cast<gmxfmm_plan*>(&plan); /* anything but NULL */
+    char                text[512] = "";
+    const gmxfmm_status got       = gmxfmm_create(&plan, &options, n, box, text, sizeof(text));
+    const std::string   message   = text;
+    EXPECT_EQ(got, status) << gmxfmm_status_text(got) << ": " << message;
+    EXPECT_EQ(plan, nullptr);
+    EXPECT_NE(message, "");
+    EXPECT_EQ(message.find('\n'), std::string::npos);
+    EXPECT_NE(message.find(word), std::string::npos) << message;
+    if (got == GMXFMM_OK)
+    {
+        gmxfmm_destroy(plan);
+    }
+}
+
 } // namespace fmmtest

@@ -90,6 +90,27 @@ class Plan
 
 Result solve(const System& system, const gmxfmm_options& options);
 
+struct Values
+{
+    std::vector<double> potential, field;
+};
+
+/* A step that gives these alone, at the targets if there are any, num of them. */
+Values valuesOf(gmxfmm_plan* plan, const std::vector<double>& x, std::size_t num);
+
+/* The same at these targets, after an assignment. */
+Values valuesAt(gmxfmm_plan* plan, const std::vector<double>& x, const std::vector<double>& places);
+
+/* A step that gives forces alone. */
+std::vector<double> forcesOf(gmxfmm_plan* plan, const std::vector<double>& x);
+
+/* The plan's message has this word. */
+void expectMessage(const gmxfmm_plan* plan, const std::string& word);
+
+/* gmxfmm_create refuses this, with a message of one line that has the word. */
+void expectRefused(
+    const gmxfmm_options& options, std::int64_t n, const double* box, gmxfmm_status status, const std::string& word);
+
 /* The library's word for a boundary. */
 gmxfmm_options withBoundary(gmxfmm_options options, Boundary boundary);
 

@@ -4,6 +4,7 @@
 #define GMXFMM_TESTS_SUITES_H
 
 #include <string>
+#include <tuple>
 
 #include <gtest/gtest.h>
 
@@ -14,6 +15,18 @@ namespace fmmtest
 {
 
 inline std::string boxName(const testing::TestParamInfo<BoxType>& info)
+{
+    return info.param.name;
+}
+
+inline std::string boxAndPrecisionName(const testing::TestParamInfo<std::tuple<BoxType, gmxfmm_precision>>& info)
+{
+    return std::get<0>(info.param).name + (std::get<1>(info.param) == GMXFMM_DOUBLE ? "Double" : "Single");
+}
+
+/* Of cases that have a name. */
+template <class Case>
+std::string parameterName(const testing::TestParamInfo<Case>& info)
 {
     return info.param.name;
 }

@@ -12,6 +12,15 @@ void System::add(const Vec3& r, double charge)
     q.push_back(charge);
 }
 
+void System::add(const System& other, const Vec3& by)
+{
+    for (std::size_t i = 0; i < other.size(); i++)
+    {
+        const Vec3 r = other.position(i);
+        add({r[0] + by[0], r[1] + by[1], r[2] + by[2]}, other.q[i]);
+    }
+}
+
 void System::exclude(std::size_t i, std::size_t j)
 {
     excluded.resize(size());

@@ -36,6 +36,8 @@ struct System
         return {x[3 * i], x[3 * i + 1], x[3 * i + 2]};
     }
     void add(const Vec3& r, double charge);
+    /* Another one, moved by `by`, without its exclusions. */
+    void add(const System& other, const Vec3& by);
     /* Excludes the pair i, j. */
     void exclude(std::size_t i, std::size_t j);
 };

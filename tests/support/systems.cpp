@@ -406,10 +406,47 @@ System droplet(int n, double radius, std::uint64_t seed)
     return s;
 }
 
+void scatter(System* s, int n, const Vec3& corner, const Vec3& edges, Random* random)
+{
+    for (int i = 0; i < n; i++)
+    {
+        const double x = random->uniform(), y = random->uniform(), z = random->uniform();
+        s->add({corner[0] + edges[0] * x, corner[1] + edges[1] * y, corner[2] + edges[2] * z}, i % 2 ? -1 : 1);
+    }
+}
+
 System withoutExclusions(System system)
 {
     system.excluded.clear();
     return system;
+}
+
+System withFarExclusions(System system)
+{
+    for (std::size_t i = 0; i < 10; i++)
+    {
+        system.exclude(30 * i, farthestFrom(system, 30 * i));
+    }
+    return system;
+}
+
+std::vector<double> moved(std::vector<double> x, double distance, std::uint64_t seed)
+{
+    Random random(seed);
+    for (double& xi : x)
+    {
+        xi += distance * random.centred();
+    }
+    return x;
+}
+
+std::vector<double> crowded(std::vector<double> x)
+{
+    for (double& xi : x)
+    {
+        xi *= 0.15;
+    }
+    return x;
 }
 
 } // namespace fmmtest

@@ -62,6 +62,9 @@ System zincblende(int cells, const Vec3& shift = {0, 0, 0});
 /* n charges +1, -1, +1, ... at random places, no two of them closer than 0.6 of their mean spacing. */
 System ions(const Mat3& box, int n, std::uint64_t seed);
 
+/* Adds n charges +1, -1, ... anywhere in a brick, close pairs too. */
+void scatter(System* s, int n, const Vec3& corner, const Vec3& edges, Random* random);
+
 /* SPC molecules (-0.82, 0.41, 0.41 e; 0.1 nm, 109.47 degrees) in random places and orientations at the density of
  * water, 33.4 per nm^3; the three pairs of a molecule are excluded. Whole molecules, first atoms in the box. */
 System water(const Mat3& box, std::uint64_t seed);
@@ -78,6 +81,15 @@ System liquidWater(const Mat3& box);
 System droplet(int n, double radius, std::uint64_t seed);
 
 System withoutExclusions(System system);
+
+/* With pairs excluded that a molecule's size does not keep near: far at first, near or far as particles move. */
+System withFarExclusions(System system);
+
+/* Each coordinate moved by up to `distance`. */
+std::vector<double> moved(std::vector<double> x, double distance, std::uint64_t seed = 3);
+
+/* All particles near the origin's corner of the box. */
+std::vector<double> crowded(std::vector<double> x);
 
 } // namespace fmmtest
 
