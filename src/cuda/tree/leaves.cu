@@ -475,7 +475,7 @@ static gmxfmm_status make_cells(gmxfmm_plan* plan, cudaStream_t stream)
     number_cells<<<blocks_for(static_cast<int64_t>(a.num) + 1, c_threads), c_threads, 0, stream>>>(
         a, leaves->totals.as<int>(), tree->child[0].as<int>());
     FMM_CUDA(plan, cudaGetLastError());
-    link.box     = plan->device->box.as<BoxValues>();
+    link.box     = plan->device->domain.box.as<BoxValues>();
     link.parent  = tree->parent[0].as<int>();
     link.child   = tree->child[0].as<int>();
     link.leaf_of = leaves->leaf_of.as<int>();
