@@ -9,7 +9,6 @@
 #include "cuda/near/near.h"
 #include "cuda/devices/parts.h"
 #include "cuda/tree/leaves.h"
-#include "cuda/particles/left.h"
 #include "cuda/particles/particles.h"
 #include "cuda/devices/slabs.h"
 #include "cuda/timing.h"
@@ -137,7 +136,6 @@ static gmxfmm_status end_assignment(gmxfmm_plan* plan, cudaStream_t stream)
     const int most = c_blocksEach * d->limits.processors;
     end_assign<<<std::min(most, blocks_for(a.n + 1, c_threads)), c_threads, 0, stream>>>(a);
     FMM_CUDA(plan, cudaGetLastError());
-    FMM_TRY(fmm_cuda_sum_left(plan, stream));
     return has_others(d) ? fmm_cuda_assign_parts(plan, stream) : GMXFMM_OK;
 }
 
@@ -176,7 +174,6 @@ gmxfmm_status fmm_device_assign(gmxfmm_plan* plan, const void* x)
     FMM_TRY(fmm_cuda_reserve_sort(plan));
     FMM_TRY(fmm_cuda_reserve_excluded_pairs(plan));
     FMM_TRY(fmm_cuda_sort_and_wait(plan, x));
-    FMM_TRY(fmm_cuda_sum_left(plan, d->schedule.own));
     FMM_TRY(fmm_cuda_excluded_pairs(plan, d->schedule.own));
     if (d->far.path->assign != NULL)
     {
@@ -233,7 +230,6 @@ gmxfmm_status fmm_device_enqueue_assign(gmxfmm_plan* plan, const void* x, void* 
     FMM_TRY(fmm_cuda_store_box(plan, on));
     FMM_TRY(find_cells(plan, x, on));
     FMM_TRY(fmm_cuda_sort_sources(plan, on));
-    FMM_TRY(fmm_cuda_sum_left(plan, on));
     FMM_TRY(fmm_cuda_excluded_pairs(plan, on));
     return has_others(plan->device) ? fmm_cuda_assign_parts(plan, on) : GMXFMM_OK;
 }

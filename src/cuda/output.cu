@@ -303,10 +303,12 @@ static __device__ void finish_left(const OutputArgs& a, int lane)
     static_assert(static_cast<int>(c_leftSums) == 32, "one for each lane");
     StepResults* r     = a.results;
     LeftSums     sums  = r->left_sums[lane];
-    r->left_sums[lane] = LeftSums{0, 0};
+    r->left_sums[lane] = LeftSums{0, 0, 0, 0};
     for (int step = 16; step > 0; step /= 2)
     {
         sums.now += __shfl_down_sync(0xffffffffu, sums.now, step);
+        sums.then += __shfl_down_sync(0xffffffffu, sums.then, step);
+        sums.charge2 += __shfl_down_sync(0xffffffffu, sums.charge2, step);
         const unsigned long long other = __shfl_down_sync(0xffffffffu, sums.farthest, step);
         sums.farthest                  = other > sums.farthest ? other : sums.farthest;
     }
@@ -315,7 +317,7 @@ static __device__ void finish_left(const OutputArgs& a, int lane)
         return;
     }
     const double   largest = static_cast<double>(__uint_as_float(static_cast<unsigned>(sums.farthest >> 32)));
-    const fmm_left left    = {sums.now, a.assigned->left_then, a.assigned->left_charge2, fmm_left_outside(largest)};
+    const fmm_left left    = {sums.now, sums.then, sums.charge2, fmm_left_outside(largest)};
     r->left                = left;
     r->farthest            = static_cast<int>(~static_cast<unsigned>(sums.farthest));
     r->has_left            = a.fails && fmm_has_left(&a.limits, &left);
@@ -350,9 +352,9 @@ __global__ void __launch_bounds__(c_threads) write_output(OutputArgs            
                                                           const Vec4<R>*                     near,
                                                           const Vec4<R>*                     far)
 {
-    if (blockIdx.x == 0 && threadIdx.x < 32) /* of the block that begins first: the last one would end later */
+    if (blockIdx.x == gridDim.x - 1 && threadIdx.x >= c_threads - 32) /* rarely those that have particles */
     {
-        finish_left(a, static_cast<int>(threadIdx.x));
+        finish_left(a, static_cast<int>(threadIdx.x % 32));
     }
     double       surface_field[3] = {0, 0, 0};
     const double inverse_u        = a.box->inverse_u;

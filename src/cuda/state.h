@@ -110,11 +110,12 @@ enum
     c_leftSums = 32 /* of blocks: in one place they would wait for each other */
 };
 
-/* Particles that have left their cells (fmm/math/left.h): sums over blocks of permute, which write_output takes and
- * sets to zero; farthest: its largest coordinate in its cell, the bits of a float, before 2^32 - 1 less its number. */
+/* Particles that have left their cells (fmm/math/left.h): sums of fmm_left over blocks of permute, which write_output
+ * takes and sets to zero; farthest: its largest coordinate in its cell, the bits of a float, before 2^32 - 1 less its
+ * number. Stages may be enqueued alone: several permutes before an output leave the ratio of the sums as it is. */
 struct LeftSums
 {
-    double             now; /* of fmm_left */
+    double             now, then, charge2;
     unsigned long long farthest;
 };
 
@@ -156,8 +157,6 @@ struct AssignResults
     int    bad;                /* lowest particle that no cell can hold, or c_none */
     int    num_tiles, num_far; /* tiles of the targets, entries of far_pairs */
     Extent extent;             /* of an open system */
-    double left_then;          /* of fmm_left, with the charges as they are now */
-    double left_charge2;
 };
 
 /* Particles sorted into cells: the sources, or targets of their own. Arrays are in sorted order unless said otherwise.

@@ -602,8 +602,9 @@ TEST_P(Remote, Targets)
         places.insert(places.end(), x.begin(), x.end());
         all.add(x, 0);
     }
+    /* The model predicts the RMS over many places: one alone may have a few times that, by its own field. */
     const double        accuracy = 1e-6;
-    Plan                plan(s, asked(accuracy));
+    Plan                plan(s, asked(0.1 * accuracy));
     std::vector<double> field(places.size());
     gmxfmm_output       output = sized<gmxfmm_output>();
     output.field               = field.data();

@@ -3,7 +3,6 @@
 #include <algorithm>
 
 #include "cuda/device.h"
-#include "cuda/particles/left.h"
 #include "cuda/particles/particles.h"
 #include "cuda/runtime/sums.h"
 
@@ -101,7 +100,7 @@ launch(gmxfmm_plan* plan, int count, const int* index, const X* q, bool sorted, 
     sum_charges<<<blocks, c_threads, 0, stream>>>(n, d->charges.value.as<double>(),
                                                   d->charges.results.as<ChargeResults>());
     FMM_CUDA(plan, cudaGetLastError());
-    return fmm_is_assigned(plan) ? fmm_cuda_sum_left(plan, stream) : GMXFMM_OK;
+    return GMXFMM_OK;
 }
 
 gmxfmm_status fmm_cuda_create_charges(gmxfmm_plan* plan)

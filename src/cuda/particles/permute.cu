@@ -1,14 +1,21 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* Positions into the order and the frames of cells; and the moments that a virial or vacuum around the box needs, or
  * that P2M leaves to a kernel of its own. */
-#include "cuda/particles/left.h"
 #include "cuda/particles/particles.h"
 #include "cuda/runtime/sums.h"
 
 enum
 {
-    c_threads    = c_leftThreads,
+    c_threads    = 256,
     c_numMoments = 12
+};
+
+/* How particles that have left their cells are found. */
+struct LeftArgs
+{
+    int   exponent; /* of |y|^2; 0: nobody looks */
+    float scale;    /* 1 / a^2, units u */
+    bool  skewed;   /* cells have no right angles */
 };
 
 struct PermuteArgs
@@ -47,25 +54,59 @@ static __device__ inline void into_box(const Geometry& g, const BoxValues* box, 
     fmm_in_cells(box->origin, box->to_cells, image, t);
 }
 
+/* Of many particles one block of so many adds to the sums, whose ratios are those of all: blocks are in cells' order.
+ */
+enum
+{
+    c_manyParticles = 32768,
+    c_blocksOfMany  = 4
+};
+
+/* Whether a block's particles are in the sums. How far the worst one is outside its cell all blocks tell. */
+static __device__ inline bool is_in_sums(int n)
+{
+    return n < c_manyParticles || blockIdx.x % c_blocksOfMany == 0;
+}
+
 /* A particle's part of LeftSums. */
 struct LeftPart
 {
-    double weight;  /* w, where the block is in the sums */
-    float  largest; /* coordinate in the cell */
+    float now, then, largest; /* w, and the largest coordinate in the cell */
 };
 
-/* Of a particle at t in its cell, in cells of the last level, Cartesian y. Leaves of several levels, whose edges are
- * others, are cubes. */
-static __device__ LeftPart left_part(const PermuteArgs& a, const double* t, const double* y, double inverse_edge)
+/* w of a vector in units of the cell's edge. */
+static __device__ float left_weight(const LeftArgs& a, const double* y, float inverse_edge)
 {
-    LeftPart part = {0, 0};
-    if (is_in_left_sums(a.n, static_cast<int>(blockIdx.x)))
+    const float y0 = static_cast<float>(y[0]) * inverse_edge, y1 = static_cast<float>(y[1]) * inverse_edge,
+                y2    = static_cast<float>(y[2]) * inverse_edge;
+    const float ratio = (y0 * y0 + y1 * y1 + y2 * y2) * a.scale, most = static_cast<float>(FMM_LEFT_MOST);
+    float       base = ratio < most ? ratio : most, w = 1;
+    for (int bits = a.exponent; bits > 0; bits >>= 1)
     {
-        part.weight = left_weight(a.left, y, inverse_edge);
+        w *= bits & 1 ? base : 1;
+        base *= base;
+    }
+    return w;
+}
+
+/* Of a particle at t in its cell, in cells of the last level, Cartesian y. */
+static __device__ LeftPart
+left_part(const PermuteArgs& a, const Anchor& anchor, const double* t, const double* y, double edge)
+{
+    const float  inverse_edge = static_cast<float>(1 / edge);
+    const double at[3]        = {static_cast<double>(anchor.reference[0]), static_cast<double>(anchor.reference[1]),
+                                 static_cast<double>(anchor.reference[2])};
+    LeftPart     part         = {0, 0, 0};
+    if (is_in_sums(a.n))
+    {
+        double then[3];
+        fmm_cartesian(a.box->cell, at, then);
+        part.now  = left_weight(a.left, y, inverse_edge);
+        part.then = left_weight(a.left, then, inverse_edge);
     }
     for (int d = 0; d < 3 && !a.left.skewed; d++)
     {
-        part.largest = fmaxf(part.largest, fabsf(static_cast<float>(t[d] * inverse_edge)));
+        part.largest = fmaxf(part.largest, fabsf(static_cast<float>(t[d])) * inverse_edge);
     }
     for (int v = 0; v < FMM_VORONOI && a.left.skewed; v++)
     {
@@ -102,18 +143,42 @@ static __device__ unsigned warp_largest(unsigned mine)
 /* Adds the parts of a block's particles, with squares of their charges, to the sums. All threads must call this. */
 static __device__ void add_left(const LeftPart& part, double charge, unsigned particle, bool in_sums, LeftSums* to)
 {
-    const unsigned bits = __float_as_uint(part.largest), most = warp_largest(bits);
+    constexpr int     c_warps = c_threads / 32;
+    __shared__ double sums[c_warps][3];
+    const unsigned    bits = __float_as_uint(part.largest), most = warp_largest(bits);
     if (bits == most && __uint_as_float(most) > 0.5f)
     {
         atomicMax(&to->farthest, farthest_key(part, particle));
     }
-    if (in_sums) /* as all threads of the block */
+    if (!in_sums) /* nor is any thread of the block */
     {
-        const double sum = block_sum<c_threads>(charge * charge * part.weight);
-        if (threadIdx.x == 0)
+        return;
+    }
+    const double q2     = charge * charge;
+    double       sum[3] = {q2 * static_cast<double>(part.now), q2 * static_cast<double>(part.then), q2};
+    for (int step = 16; step > 0; step /= 2)
+    {
+        for (int k = 0; k < 3; k++)
         {
-            atomicAdd(&to->now, sum);
+            sum[k] += __shfl_down_sync(0xffffffffu, sum[k], step);
         }
+    }
+    if (threadIdx.x % 32 == 0)
+    {
+        for (int k = 0; k < 3; k++)
+        {
+            sums[threadIdx.x / 32][k] = sum[k];
+        }
+    }
+    __syncthreads();
+    if (threadIdx.x < 3)
+    {
+        double total = 0;
+        for (int w = 0; w < c_warps; w++)
+        {
+            total += sums[w][threadIdx.x];
+        }
+        atomicAdd(threadIdx.x == 0 ? &to->now : threadIdx.x == 1 ? &to->then : &to->charge2, total);
     }
 }
 
@@ -128,12 +193,12 @@ static __device__ LeftPart place_particle(
     const X*     place   = x + 3 * static_cast<size_t>(a.sorted[s]);
     const double from[3] = {static_cast<double>(place[0]), static_cast<double>(place[1]),
                             static_cast<double>(place[2])};
-    double       t[3], y[3], far_away = a.g.far_away, inverse_edge = 1;
+    double       t[3], y[3], far_away = a.g.far_away, edge = 1;
     if (a.leaves != NULL)
     {
         const fmm_leaf_place leaf = a.leaves[a.cell_of[s]];
-        inverse_edge              = 1 / leaf.edge; /* a power of two */
-        far_away *= leaf.edge;
+        edge                      = leaf.edge;
+        far_away *= edge;
         for (int d = 0; d < 3; d++)
         {
             t[d] = (from[d] - leaf.centre[d]) * a.box->to_cells[4 * d];
@@ -153,10 +218,10 @@ static __device__ LeftPart place_particle(
         }
     }
     fmm_cartesian(a.box->cell, t, y);
-    LeftPart left = {0, 0};
+    LeftPart left = {0, 0, 0};
     if (a.left.exponent > 0)
     {
-        left = left_part(a, t, y, inverse_edge);
+        left = left_part(a, anchor, t, y, edge);
     }
     /* A position too far from the cell becomes NaN, and so do the forces; by this NaN write_output tells the error from
      * coincident particles. */
@@ -185,8 +250,8 @@ static __device__ LeftPart place_particle(
     }
     if (a.leaves != NULL)
     {
-        scaled[s] = {static_cast<R>(y[0] * inverse_edge), static_cast<R>(y[1] * inverse_edge),
-                     static_cast<R>(y[2] * inverse_edge), q};
+        const double unit = 1 / edge; /* a power of two */
+        scaled[s]         = {static_cast<R>(y[0] * unit), static_cast<R>(y[1] * unit), static_cast<R>(y[2] * unit), q};
     }
     if (places != NULL)
     {
@@ -201,7 +266,7 @@ __global__ void __launch_bounds__(c_threads)
     permute(const __grid_constant__ PermuteArgs a, const X* x, Vec4<R>* xq, Vec4<R>* places, Vec4<R>* scaled)
 {
     const int s      = static_cast<int>(blockIdx.x * c_threads + threadIdx.x);
-    LeftPart  left   = {0, 0};
+    LeftPart  left   = {0, 0, 0};
     double    charge = 0;
     unsigned  number = 0;
     if (s < a.n)
@@ -213,8 +278,8 @@ __global__ void __launch_bounds__(c_threads)
     }
     if (a.left.exponent > 0)
     {
-        add_left(left, charge, number, is_in_left_sums(a.n, static_cast<int>(blockIdx.x)),
-                 &a.results->left_sums[blockIdx.x / c_leftFraction % c_leftSums]);
+        add_left(left, charge, number, is_in_sums(a.n),
+                 &a.results->left_sums[blockIdx.x / c_blocksOfMany % c_leftSums]);
     }
     else if (left.largest > 0) /* it is lost, which is an error in any case */
     {
@@ -274,6 +339,18 @@ __global__ void __launch_bounds__(c_threads) moments(MomentsArgs a, const X* x, 
     }
 }
 
+/* Targets stay where they are. */
+static LeftArgs left_args(const gmxfmm_plan* plan, const ParticleSet* set)
+{
+    const fmm_cells* c     = &plan->domain.cells;
+    const bool       looks = plan->options.check != GMXFMM_CHECK_OFF && set == &plan->device->particles.sources;
+    LeftArgs         a;
+    a.exponent = looks ? plan->far.order + 1 : 0;
+    a.scale    = static_cast<float>(1 / (FMM_LEFT_A2 * c->lambda * c->lambda));
+    a.skewed   = !c->rectangular;
+    return a;
+}
+
 template <class R, class X>
 static gmxfmm_status
 launch(gmxfmm_plan* plan, const ParticleSet* set, const void* x, const PositionCopies& copies, cudaStream_t stream)
@@ -293,11 +370,7 @@ launch(gmxfmm_plan* plan, const ParticleSet* set, const void* x, const PositionC
     a.place_scale = fmm_has_places(plan) ? fmm_place_scale(plan) : 0;
     a.cell_start  = set->cell_start.as<int>();
     a.copies      = copies;
-    a.left        = fmm_cuda_left_args(plan);
-    if (set != &d->particles.sources) /* targets stay where they are */
-    {
-        a.left.exponent = 0;
-    }
+    a.left        = left_args(plan, set);
     for (int i = 0; i < 3; i++)
     {
         a.inverse_n[i] = a.g.periodic[i] ? 1.0 / a.g.n[i] : 0; /* no period is taken off */
