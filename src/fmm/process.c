@@ -17,7 +17,7 @@
 #include "fmm/status.h"
 
 /* Microseconds that a thread is to have to do in a step: its some ten parallel regions cost as much on two threads
- * (benchmarks/busy.py). */
+ * (busy.json of benchmarks/results). */
 static const double c_least = 15;
 
 /* The same where processors are shared: a region then waits for a time slice, some milliseconds, again and again. */
