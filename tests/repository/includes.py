@@ -366,12 +366,13 @@ def find_foreign_writes(name, text, owners):
         if name in own or any(name.startswith(f"{folder}/") for folder in own):
             continue
         object_, told = pattern_of(expression, owners), f"{own[0]} alone writes {expression}"
-        for match in find_writes(object_ + MEMBERS, text):
+        named = re.search(object_, text)  # most files name neither it nor its type
+        for match in find_writes(object_ + MEMBERS, text) if named else ():
             yield f"{name}: {told} ({' '.join(match[0].split())})"
-        for pointer, declared in find_pointers(object_, text):
+        for pointer, declared in find_pointers(object_, text) if named else ():
             if type_ not in declared.split():
                 yield f"{name}: {told} (by {pointer}, which is not const)"
-        if type_ == "-":
+        if type_ == "-" or type_ not in text:
             continue
         member = rf"(?!\s*{re.split(r'[.>]', expression)[-1]};)" if name.endswith(".h") else ""  # of what has the object
         for match in re.finditer(rf"(\bconst\s+)?\b{type_}\s*[*&]{member}", text):

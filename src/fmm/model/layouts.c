@@ -7,7 +7,6 @@
 
 #include "fmm/geometry/fftsize.h"
 #include "fmm/geometry/tree.h"
-#include "fmm/geometry/tree_sort.h"
 #include "fmm/options.h"
 
 /* ---- what cells are around */
