@@ -179,9 +179,10 @@ TEST_P(Images, ReachWhatWasAsked)
     for (std::uint64_t seed = 0; seed < 10; seed++)
     {
         SCOPED_TRACE(seed);
-        Random       random(100 * static_cast<std::uint64_t>(m2l) + seed);
-        const bool   tree      = m2l != GMXFMM_M2L_AUTO && m2l != GMXFMM_M2L_FFT;
-        const double asked     = precision == GMXFMM_SINGLE ? 1e-4 : slow ? 1e-8 : 1e-10;
+        Random     random(100 * static_cast<std::uint64_t>(m2l) + seed);
+        const bool tree = m2l != GMXFMM_M2L_AUTO && m2l != GMXFMM_M2L_FFT;
+        /* the slow methods take a minute for eight digits in ten systems */
+        const double asked     = precision == GMXFMM_SINGLE ? 1e-4 : !slow ? 1e-10 : seed < 2 ? 1e-8 : 1e-5;
         System       s         = dyadicIons(dyadicBox(&random, tree), slow ? 40 : 60, seed);
         const Mat3   box       = s.box;
         s.box                  = seed % 2 == 0 ? s.box : otherVectors(s.box, &random, tree ? 12 : 30);
