@@ -68,9 +68,10 @@ class Gmx:
         return self("grompp", "-f", name + ".mdp", "-po", name + "-out.mdp", "-c", system.conf, "-r", system.conf, "-p", system.top,
                     "-o", name + ".tpr", *(["-n", system.index] if system.index else []), "-maxwarn", "5", *more, folder=folder)
 
-    def mdrun(self, folder, *more, name="topol", threads=NTOMP, nb="cpu", env=None):
-        """Runs folder/name.tpr on one rank, with pair interactions on nb."""
-        return self("mdrun", "-s", name + ".tpr", "-deffnm", name, "-ntmpi", "1", "-ntomp", threads, "-nb", nb, *more,
+    def mdrun(self, folder, *more, name="topol", threads=NTOMP, nb="cpu", env=None, ranks=1):
+        """Runs folder/name.tpr on ranks that share the threads, with pair interactions on nb."""
+        each = str(max(1, int(threads) // ranks))
+        return self("mdrun", "-s", name + ".tpr", "-deffnm", name, "-ntmpi", str(ranks), "-ntomp", each, "-nb", nb, *more,
                     folder=folder, env=env)
 
     def energies(self, folder, terms, name="topol"):
@@ -513,7 +514,7 @@ class Point:
 POINT_TERMS = ["Coulomb (SR)", "Coul. recip.", "Potential", "Pressure", "Pres-XX", "Pres-XY", "Pres-YY", "Pres-XZ", "Pres-YZ", "Pres-ZZ"]
 
 
-def single_points(gmx, folder, system, settings, trajectory, times, name, nb="cpu", more=(), threads=NTOMP):
+def single_points(gmx, folder, system, settings, trajectory, times, name, nb="cpu", more=(), threads=NTOMP, ranks=1):
     """Energy, pressure and forces of the frames at these times, each by a run of zero steps; more: options of mdrun.
 
     Not by -rerun, because a rerun has no pressure.
@@ -528,7 +529,7 @@ def single_points(gmx, folder, system, settings, trajectory, times, name, nb="cp
     for number, time in enumerate(times):
         this = f"{name}-{number}"
         gmx.grompp(folder, mdp, system, "-t", trajectory, "-time", str(time), name=this)
-        gmx.mdrun(folder, *more, name=this, nb=nb, threads=threads)
+        gmx.mdrun(folder, *more, name=this, nb=nb, threads=threads, ranks=ranks)
         terms = [t for t in POINT_TERMS if t != "Coul. recip." or settings.get("coulombtype") != "Cut-off"]
         points.append(Point(gmx.energies(folder, terms, name=this)[0], read_trr(os.path.join(folder, this + ".trr"))[0]))
     return points

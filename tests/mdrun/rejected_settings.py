@@ -65,8 +65,14 @@ AT_GROMPP_2026 = [
 
 # With settings of the .mdp beside those of a good run, which grompp cannot refuse: it does not know where the run will be made
 AT_MDRUN = [
-    ({}, ["-ntmpi", "2"], r"FMM.*rank|rank.*FMM"),
-    ({}, ["-ntmpi", "2", "-npme", "1"], r"FMM.*rank|rank.*FMM|PME"),
+    ({}, ["-ntmpi", "3", "-npme", "1"], r"-npme 1.*no PME.*Leave -npme out"),
+    ({}, ["-ntmpi", "2", "-fmm", "gpu"], r"-fmm gpu.*on several ranks.*-ntmpi 1"),
+    ({}, ["-ntmpi", "2", "-pme", "gpu"], r"-fmm gpu.*on several ranks.*-ntmpi 1"),
+    ({}, ["-ntmpi", "2", "-fmmgpus", "2"], r"-fmmgpus.*does not run on a GPU"),
+    ({"pbc": "no", "comm-mode": "angular", "dispcorr": "no"}, ["-ntmpi", "2"], r"pbc = no runs on one rank only.*-ntmpi 1.*-ntomp"),
+    ({"pbc": "xy", "dispcorr": "no"}, ["-ntmpi", "2"], r"pbc = xy runs on one rank only.*-ntmpi 1.*-ntomp"),
+    ({"fmm-boundary": "vacuum"}, ["-ntmpi", "2"], r"fmm-boundary = vacuum runs on one rank only.*-ntmpi 1.*-ntomp"),
+    ({"fmm-lj": "split"}, ["-ntmpi", "2"], r"fmm-lj = split runs on one rank only.*-ntmpi 1.*-ntomp"),
     ({}, ["-fmm", "gpu"], r"-fmm gpu.*nonbonded interactions do not run on the GPU|-fmm gpu.*no CUDA support"),
     # As job scripts have it
     ({}, ["-pme", "gpu", "-bonded", "auto"], r"-fmm gpu.*nonbonded interactions do not run on the GPU|-fmm gpu.*no CUDA support"),

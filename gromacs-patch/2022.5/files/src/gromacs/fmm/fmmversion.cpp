@@ -9,9 +9,12 @@
 
 #include "fmmversion.h"
 
+#include "gromacs/domdec/domdec_struct.h"
 #include "gromacs/fileio/checkpoint.h"
 #include "gromacs/fileio/warninp.h"
+#include "gromacs/gmxlib/network.h"
 #include "gromacs/mdrun/mdmodules.h"
+#include "gromacs/mdtypes/commrec.h"
 #include "gromacs/mdtypes/enerdata.h"
 #include "gromacs/mdtypes/imdmodule.h"
 #include "gromacs/mdtypes/inputrec.h"
@@ -150,6 +153,26 @@ bool usesLennardJones(const gmx_ffparams_t& ffparams)
 real& coulombReciprocalTerm(gmx_enerdata_t* enerd)
 {
     return enerd->term[F_COUL_RECIP];
+}
+
+int numRanksWithDomains(const t_commrec& cr)
+{
+    return havePPDomainDecomposition(&cr) ? cr.dd->nnodes : 1;
+}
+
+bool isMainRank(const t_commrec& cr)
+{
+    return MASTER(&cr);
+}
+
+void broadcastToRanks(const t_commrec& cr, const std::size_t numBytes, void* data)
+{
+    gmx_bcast(numBytes, data, cr.mpi_comm_mygroup);
+}
+
+void sumOverRanks(const t_commrec& cr, ArrayRef<real> data)
+{
+    gmx_sum(data.ssize(), data.data(), &cr);
 }
 
 void startLaunchCounter(gmx_wallcycle* wcycle)

@@ -11,9 +11,11 @@
 
 #include "gromacs/applied_forces/nnpot/nnpot.h"
 #include "gromacs/fileio/warninp.h"
+#include "gromacs/gmxlib/network.h"
 #include "gromacs/mdlib/calc_verletbuf.h"
 #include "gromacs/mdrun/mdmodules.h"
 #include "gromacs/mdrunutility/mdmodulesnotifiers.h"
+#include "gromacs/mdtypes/commrec.h"
 #include "gromacs/mdtypes/enerdata.h"
 #include "gromacs/mdtypes/imdmodule.h"
 #include "gromacs/mdtypes/inputrec.h"
@@ -196,6 +198,26 @@ bool usesLennardJones(const gmx_ffparams_t& ffparams)
 real& coulombReciprocalTerm(gmx_enerdata_t* enerd)
 {
     return enerd->term[InteractionFunction::CoulombReciprocalSpace];
+}
+
+int numRanksWithDomains(const t_commrec& cr)
+{
+    return haveDDAtomOrdering(cr) ? cr.commMyGroup.size() : 1;
+}
+
+bool isMainRank(const t_commrec& cr)
+{
+    return cr.commMyGroup.isMainRank();
+}
+
+void broadcastToRanks(const t_commrec& cr, const std::size_t numBytes, void* data)
+{
+    gmx_bcast(numBytes, data, cr.commMyGroup.comm());
+}
+
+void sumOverRanks(const t_commrec& cr, ArrayRef<real> data)
+{
+    cr.commMyGroup.sumReduce(data);
 }
 
 void startLaunchCounter(gmx_wallcycle* wcycle)

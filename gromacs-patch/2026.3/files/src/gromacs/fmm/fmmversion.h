@@ -9,6 +9,7 @@
 #ifndef GMX_FMM_FMMVERSION_H
 #define GMX_FMM_FMMVERSION_H
 
+#include <cstddef>
 #include <cstdint>
 
 #include <memory>
@@ -30,6 +31,7 @@ struct gmx_moltype_t;
 struct gmx_wallcycle;
 struct interaction_const_t;
 struct shift_consts_t;
+struct t_commrec;
 struct t_inputrec;
 class WarningHandler;
 
@@ -107,6 +109,15 @@ bool usesLennardJones(const gmx_ffparams_t& ffparams);
 
 //! The energy term of the far field
 real& coulombReciprocalTerm(gmx_enerdata_t* enerd);
+
+//! Returns the number of ranks that have domains, 1 without domains
+int numRanksWithDomains(const t_commrec& cr);
+//! Returns whether this is the main one of them
+bool isMainRank(const t_commrec& cr);
+//! Copies data of the main rank to the others that have domains
+void broadcastToRanks(const t_commrec& cr, std::size_t numBytes, void* data);
+//! Adds up data of the ranks that have domains, each of which gets the sums
+void sumOverRanks(const t_commrec& cr, ArrayRef<real> data);
 
 //! Starts and stops the cycle counter of launches on the GPU
 void startLaunchCounter(gmx_wallcycle* wcycle);

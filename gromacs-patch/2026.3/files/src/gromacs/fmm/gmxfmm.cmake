@@ -11,6 +11,7 @@ gmx_add_libgromacs_sources(
     fmmpairkernels.cpp
     fmmpairlist.cpp
     fmmpreprocess.cpp
+    fmmranks.cpp
     fmmremeasure.cpp
     fmmshares.cpp
     fmmshortlist.cpp

@@ -86,6 +86,26 @@ Index fmmNumAtomsOnPairSearchGrid(ArrayRef<const AtomInfo> atomInfo)
                          [](AtomInfo info) { return (info & sc_atomInfo_NotOnPairSearchGrid) == 0; });
 }
 
+real fmmShareOnPairSearchGrid(ArrayRef<const AtomInfo> atomInfo)
+{
+    return atomInfo.empty() ? 1
+                            : static_cast<real>(fmmNumAtomsOnPairSearchGrid(atomInfo))
+                                      / static_cast<real>(atomInfo.size());
+}
+
+std::vector<int> fmmHomeAtomsOffPairSearchGrid(ArrayRef<const AtomInfo> atomInfo, ArrayRef<const int> moved)
+{
+    std::vector<int> atoms;
+    for (Index i = 0; i < atomInfo.ssize(); i++)
+    {
+        if ((atomInfo[i] & sc_atomInfo_NotOnPairSearchGrid) && (moved.empty() || moved[i] >= 0))
+        {
+            atoms.push_back(i);
+        }
+    }
+    return atoms;
+}
+
 real fmmPairSearchDensity(const GridCorners& region, const Index numAtomsOnGrid, const real occupiedVolume)
 {
     real volume = 1;

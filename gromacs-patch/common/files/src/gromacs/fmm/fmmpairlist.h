@@ -56,6 +56,16 @@ std::string fmmPairListDescription(ArrayRef<const AtomInfoWithinMoleculeBlock> a
 //! Returns how many atoms are on the pair-search grid
 Index fmmNumAtomsOnPairSearchGrid(ArrayRef<const AtomInfo> atomInfo);
 
+//! Returns the share of these atoms that are on the pair-search grid, 1 without atoms
+real fmmShareOnPairSearchGrid(ArrayRef<const AtomInfo> atomInfo);
+
+/*! \brief Returns the atoms at home that are not on the pair-search grid, in their order
+ *
+ * \param[in] atomInfo  Of all atoms that were at home
+ * \param[in] moved     Less than 0 for those that have moved to another rank; empty: none has
+ */
+std::vector<int> fmmHomeAtomsOffPairSearchGrid(ArrayRef<const AtomInfo> atomInfo, ArrayRef<const int> moved);
+
 /*! \brief Returns the number density that columns of the pair-search grid should be made for
  *
  * This is the density of the atoms on the grid where they are: with much empty

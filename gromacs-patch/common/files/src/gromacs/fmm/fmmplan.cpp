@@ -163,6 +163,17 @@ gmxfmm_options libraryOptions(const FmmParameters& parameters, real epsfac, bool
     return options;
 }
 
+//! Takes what was chosen into the options of the library
+void takeChoice(const FmmChoice& choice, gmxfmm_options* options)
+{
+    options->accuracy   = choice.accuracy;
+    options->m2l        = static_cast<gmxfmm_m2l>(choice.m2l);
+    options->order      = choice.order;
+    options->depth      = choice.depth;
+    options->separation = choice.separation;
+    std::copy(choice.grid.begin(), choice.grid.end(), options->grid);
+}
+
 //! Returns whether a choice was made for this accuracy and has all that is given
 bool isChoiceOf(const FmmChoice& choice, double accuracy, const gmxfmm_options& given)
 {
@@ -241,7 +252,11 @@ FmmPlan::FmmPlan(const FmmParameters& parameters,
 
     const FmmBox  givenBox   = fmmBox(periodicity_, box);
     const double* libraryBox = isOpen() ? nullptr : givenBox.data();
-    if (parameters.measure)
+    if (parameters.isChosenByMainRank)
+    {
+        takeChoice(parameters.choice, &options_);
+    }
+    else if (parameters.measure)
     {
         measure(parameters, mtop, x, libraryBox);
     }
@@ -294,13 +309,8 @@ void FmmPlan::measure(const FmmParameters& parameters,
     const gmxfmm_options given = options_;
     if (isKept)
     {
-        choice_             = parameters.choice;
-        options_.accuracy   = choice_.accuracy;
-        options_.m2l        = static_cast<gmxfmm_m2l>(choice_.m2l);
-        options_.order      = choice_.order;
-        options_.depth      = choice_.depth;
-        options_.separation = choice_.separation;
-        std::copy(choice_.grid.begin(), choice_.grid.end(), options_.grid);
+        choice_ = parameters.choice;
+        takeChoice(choice_, &options_);
     }
     measured_ = measureFmmError(mtop, x, box, startLambda_, !isFixed && !isKept, &options_);
     if (isKept && measured_.error > accuracy_)
@@ -321,14 +331,21 @@ void FmmPlan::measure(const FmmParameters& parameters,
     }
     if (!isFixed && !isKept && measured_.status == FmmMeasurementStatus::Measured)
     {
-        choice_.asked      = accuracy_;
-        choice_.accuracy   = options_.accuracy;
-        choice_.m2l        = options_.m2l;
-        choice_.order      = options_.order;
-        choice_.depth      = options_.depth;
-        choice_.separation = options_.separation;
-        std::copy(options_.grid, options_.grid + DIM, choice_.grid.begin());
+        choice_ = asked();
     }
+}
+
+FmmChoice FmmPlan::asked() const
+{
+    FmmChoice choice;
+    choice.asked      = accuracy_;
+    choice.accuracy   = options_.accuracy;
+    choice.m2l        = options_.m2l;
+    choice.order      = options_.order;
+    choice.depth      = options_.depth;
+    choice.separation = options_.separation;
+    std::copy(options_.grid, options_.grid + DIM, choice.grid.begin());
+    return choice;
 }
 
 void FmmPlan::measureLater(const FmmParameters&  parameters,

@@ -127,6 +127,8 @@ public:
     ArrayRef<const double> lambdas() const { return lambdas_; }
     //! What was chosen and is in use, if anything was; another run may choose something else if isChosenByTimes()
     const FmmChoice& choice() const { return choice_; }
+    //! Returns what the library was asked for, by the user or by a choice
+    FmmChoice asked() const;
     //! Whether times decide about choices
     bool isChosenByTimes() const { return isOnGpu() && options_.reproducible == 0; }
     //! Measures what the parameters in use reach at these coordinates and this lambda of Coulomb interactions

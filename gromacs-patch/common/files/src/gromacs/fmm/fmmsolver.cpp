@@ -37,6 +37,7 @@
 #include "fmmpairlist.h"
 #include "fmmperturbation.h"
 #include "fmmplan.h"
+#include "fmmranks.h"
 #include "fmmremeasure.h"
 #include "fmmreport.h"
 #include "fmmslab.h"
@@ -507,6 +508,35 @@ public:
         }
     }
 
+    //! Computes a step on the CPU, and counts the cycles of near and far field
+    void calculateAndCount(ArrayRef<const RVec> x,
+                           const matrix         box,
+                           const StepWorkload&  stepWork,
+                           int64_t              step,
+                           ForceWithVirial*     forceWithVirial,
+                           gmx_enerdata_t*      enerd)
+    {
+        // GROMACS resets its counters some time after the start, ours should cover the same steps
+        if (wcycle_ != nullptr && wcycle_->wcc[WallCycleCounter::FmmNear].n == 0)
+        {
+            gmxfmm_reset_times(plan_->get());
+        }
+        const gmxfmm_info  infoBefore  = plan_->info();
+        const gmx_cycles_t cycleBefore = gmx_cycles_read();
+
+        calculate(x, box, stepWork, step, forceWithVirial, enerd);
+
+        // Near and far field are computed in one call, so divide the cycles by the times they took
+        const gmx_cycles_t cyclesUsed = gmx_cycles_read() - cycleBefore;
+        const gmxfmm_info  info       = plan_->info();
+        const double       timeNear   = fmmNearTime(info) - fmmNearTime(infoBefore);
+        const double       timeFar    = fmmFarTime(info) - fmmFarTime(infoBefore);
+        const double       nearShare = timeNear + timeFar > 0 ? timeNear / (timeNear + timeFar) : 0;
+        const auto         cyclesNear = static_cast<gmx_cycles_t>(nearShare * cyclesUsed);
+        wallcycle_add(wcycle_, WallCycleCounter::FmmNear, cyclesNear);
+        wallcycle_add(wcycle_, WallCycleCounter::FmmFar, cyclesUsed - cyclesNear);
+    }
+
     //! Sets the energy groups, if there are several
     void setEnergyGroups(ArrayRef<const real> charges, ArrayRef<const unsigned short> groups)
     {
@@ -640,6 +670,10 @@ public:
     std::unique_ptr<FmmPerturbation> perturbation_;
     //! Whether the log tells of these
     bool isPerturbationLogged_ = false;
+    //! Empty on one rank
+    std::unique_ptr<FmmRanks> ranks_;
+    //! Whether charges and exclusions of all atoms of these are set
+    bool areAtomsOfRanksSet_ = false;
     //! Empty with one energy group; with several, the charges of lambda = 0 are kept
     std::unique_ptr<FmmEnergyGroups> energyGroups_;
     std::vector<real>                charges_;
@@ -690,6 +724,10 @@ void FmmSolver::logSetup(const MDLogger& mdlog, FILE* fplog)
     impl_->mdlog_ = &mdlog;
     logFmmSetup(*impl_->plan_, impl_->assignments_.maxStepsInCells(), mdlog, fplog);
     logFmmDevices(impl_->devicesNote_, impl_->parameters_.devices.num > 1, mdlog);
+    if (impl_->ranks_)
+    {
+        logFmmRanks(impl_->ranks_->size(), mdlog);
+    }
 }
 
 void FmmSolver::logTimes(const MDLogger& mdlog) const
@@ -751,6 +789,29 @@ void FmmSolver::setAtoms(ArrayRef<const real>           charges,
     impl_->assignments_.atomsHaveChanged();
 }
 
+void FmmSolver::setRanks(std::unique_ptr<FmmRanks> ranks)
+{
+    impl_->ranks_ = std::move(ranks);
+}
+
+void FmmSolver::setHomeAtoms(ArrayRef<const int> home)
+{
+    if (!impl_->areAtomsOfRanksSet_)
+    {
+        setAtoms(impl_->ranks_->charges(),
+                 impl_->ranks_->chargesB(),
+                 fmmExclusions(impl_->mtop_),
+                 impl_->ranks_->energyGroups());
+        impl_->areAtomsOfRanksSet_ = true;
+    }
+    impl_->ranks_->setHomeAtoms(home);
+}
+
+FmmChoice FmmSolver::choiceForOtherRanks() const
+{
+    return impl_->plan_->asked();
+}
+
 void FmmSolver::calculate(ArrayRef<const RVec> x,
                           const matrix         box,
                           const StepWorkload&  stepWork,
@@ -766,25 +827,16 @@ void FmmSolver::calculate(ArrayRef<const RVec> x,
         }
         return;
     }
-    // GROMACS resets its counters some time after the start, ours should cover the same steps
-    if (impl_->wcycle_ != nullptr && impl_->wcycle_->wcc[WallCycleCounter::FmmNear].n == 0)
+    if (impl_->ranks_)
     {
-        gmxfmm_reset_times(impl_->plan_->get());
+        const StepWorkload work   = impl_->ranks_->workOfThisRank(stepWork);
+        const auto         xOfAll = impl_->ranks_->gather(x);
+        ForceWithVirial    ofAll  = impl_->ranks_->clearedForces(work);
+        impl_->calculateAndCount(xOfAll, box, work, step, &ofAll, enerd);
+        impl_->ranks_->addHomeForces(ofAll, forceWithVirial);
+        return;
     }
-    const gmxfmm_info  infoBefore  = impl_->plan_->info();
-    const gmx_cycles_t cycleBefore = gmx_cycles_read();
-
-    impl_->calculate(x, box, stepWork, step, forceWithVirial, enerd);
-
-    // Near and far field are computed in one call, so divide the cycles by the times they took
-    const gmx_cycles_t cyclesUsed = gmx_cycles_read() - cycleBefore;
-    const gmxfmm_info  info       = impl_->plan_->info();
-    const double       timeNear   = fmmNearTime(info) - fmmNearTime(infoBefore);
-    const double       timeFar    = fmmFarTime(info) - fmmFarTime(infoBefore);
-    const double       nearShare  = timeNear + timeFar > 0 ? timeNear / (timeNear + timeFar) : 0;
-    const auto         cyclesNear = static_cast<gmx_cycles_t>(nearShare * cyclesUsed);
-    wallcycle_add(impl_->wcycle_, WallCycleCounter::FmmNear, cyclesNear);
-    wallcycle_add(impl_->wcycle_, WallCycleCounter::FmmFar, cyclesUsed - cyclesNear);
+    impl_->calculateAndCount(x, box, stepWork, step, forceWithVirial, enerd);
 }
 
 void FmmSolver::setLambda(real lambda)

@@ -32,6 +32,7 @@ namespace gmx
 {
 
 class DeviceStreamManager;
+class FmmRanks;
 class ForceWithVirial;
 class MDLogger;
 class StepWorkload;
@@ -122,10 +123,23 @@ public:
                   const ListOfLists<int>&        exclusions,
                   ArrayRef<const unsigned short> groups);
 
+    /*! \brief Makes the solver compute all atoms of several ranks, and keep the forces on those at home
+     *
+     * setHomeAtoms() then takes the place of setAtoms().
+     */
+    void setRanks(std::unique_ptr<FmmRanks> ranks);
+    //! Sets which atoms of the topology are at home, at each partition of atoms over ranks
+    void setHomeAtoms(ArrayRef<const int> home);
+    //! Returns what was chosen, for the solvers of other ranks
+    FmmChoice choiceForOtherRanks() const;
+
     //! Passes on lambda of Coulomb interactions in this step, by which perturbed charges are those of this lambda
     void setLambda(real lambda);
 
     /*! \brief Adds what is computed on the CPU: forces, energies and virial of the atoms passed to setAtoms()
+     *
+     * On several ranks all of them have to call it; \p x and the forces begin with the atoms at home, and the main rank
+     * alone adds energies and virial.
      *
      * With the FMM on a GPU only what perturbed charges add to launchGpu() in the same step, after which it is called.
      *

@@ -76,6 +76,15 @@ void FmmSolver::setAtoms(ArrayRef<const real> /*charges*/,
 {
 }
 
+void FmmSolver::setRanks(std::unique_ptr<FmmRanks> /*ranks*/) {}
+
+void FmmSolver::setHomeAtoms(ArrayRef<const int> /*home*/) {}
+
+FmmChoice FmmSolver::choiceForOtherRanks() const
+{
+    return {};
+}
+
 void FmmSolver::setLambda(real /*lambda*/) {}
 
 void FmmSolver::calculate(ArrayRef<const RVec> /*x*/,

@@ -32,7 +32,9 @@ std::vector<real> fmmCharges(const gmx_mtop_t& mtop, const double lambda)
             for (int a = 0; a < atoms.nr; a++)
             {
                 const t_atom& atom = atoms.atom[a];
-                charges.push_back(lambda == 0 ? atom.q : atom.q + lambda * (atom.qB - atom.q));
+                charges.push_back(lambda == 0   ? atom.q
+                                  : lambda == 1 ? atom.qB
+                                                : atom.q + lambda * (atom.qB - atom.q));
             }
         }
     }

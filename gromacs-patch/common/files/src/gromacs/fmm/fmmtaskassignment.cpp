@@ -36,6 +36,7 @@ namespace
 //! Returns why the FMM cannot run on a GPU, empty if it can
 std::string whyNotOnGpu(bool                useGpuForNonbonded,
                         ArrayRef<const int> availableDevices,
+                        bool                isParallel,
                         const t_inputrec&   inputrec,
                         const gmx_mtop_t&   mtop)
 {
@@ -50,6 +51,10 @@ std::string whyNotOnGpu(bool                useGpuForNonbonded,
     if (!useGpuForNonbonded)
     {
         return "nonbonded interactions do not run on the GPU (see -nb)";
+    }
+    if (isParallel)
+    {
+        return "on several ranks it runs on the CPU; with -ntmpi 1 a GPU does it";
     }
     if (fmmPerturbedAtomsAreCharged(mtop) && inputrec.bDoAwh && awhHasFepLambdaDimension(*inputrec.awhParams))
     {
@@ -143,6 +148,7 @@ void takePmeTargetsForFmm(const t_inputrec& inputrec,
 bool decideWhetherToUseGpuForFmm(const bool          useGpuForNonbonded,
                                  const TaskTarget    fmmTarget,
                                  ArrayRef<const int> availableDevices,
+                                 const bool          isParallel,
                                  const t_inputrec&   inputrec,
                                  const gmx_mtop_t&   mtop,
                                  const MDLogger&     mdlog)
@@ -151,7 +157,8 @@ bool decideWhetherToUseGpuForFmm(const bool          useGpuForNonbonded,
     {
         return false;
     }
-    const std::string reason = whyNotOnGpu(useGpuForNonbonded, availableDevices, inputrec, mtop);
+    const std::string reason =
+            whyNotOnGpu(useGpuForNonbonded, availableDevices, isParallel, inputrec, mtop);
     if (reason.empty())
     {
         return true;

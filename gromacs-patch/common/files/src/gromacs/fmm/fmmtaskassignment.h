@@ -49,6 +49,7 @@ void takePmeTargetsForFmm(const t_inputrec& inputrec,
  * \param[in] useGpuForNonbonded  Whether nonbonded interactions run on a GPU
  * \param[in] fmmTarget           The user's choice with mdrun -fmm
  * \param[in] availableDevices    Numbers of the devices that may be used
+ * \param[in] isParallel          Whether there are several ranks
  * \param[in] inputrec            The input record
  * \param[in] mtop                The system
  * \param[in] mdlog               Gets a line when a GPU could have been used but for the reason it gives
@@ -58,6 +59,7 @@ void takePmeTargetsForFmm(const t_inputrec& inputrec,
 bool decideWhetherToUseGpuForFmm(bool                useGpuForNonbonded,
                                  TaskTarget          fmmTarget,
                                  ArrayRef<const int> availableDevices,
+                                 bool                isParallel,
                                  const t_inputrec&   inputrec,
                                  const gmx_mtop_t&   mtop,
                                  const MDLogger&     mdlog);

@@ -159,6 +159,8 @@ struct FmmParameters
     double softCoreMinDistance = 0;
     //! What an earlier part of this run has chosen by times, if it has; not an option
     FmmChoice choice;
+    //! Whether that is what another rank of this run has chosen, so that there is nothing to choose; not an option
+    bool isChosenByMainRank = false;
     //! GPUs, when the FMM runs on a GPU; not an option
     FmmDevices devices;
 };

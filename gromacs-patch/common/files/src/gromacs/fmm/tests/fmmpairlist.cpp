@@ -69,6 +69,17 @@ TEST_F(FmmPairListTest, KeepsAllWithInteractionsBetweenMolecules)
     EXPECT_THAT(offGrid(CoulombInteractionType::Fmm), ::testing::Each(false));
 }
 
+TEST_F(FmmPairListTest, FindsAtomsOffTheGridThatStayHome)
+{
+    constexpr AtomInfo          on = sc_atomInfo_HasVdw, off = sc_atomInfo_NotOnPairSearchGrid;
+    const std::vector<AtomInfo> atomInfo = { on, off, off, on, off };
+    EXPECT_THAT(fmmHomeAtomsOffPairSearchGrid(atomInfo, {}), ::testing::ElementsAre(1, 2, 4));
+    const std::vector<int> moved = { -1, 0, -1, 3, 4 };
+    EXPECT_THAT(fmmHomeAtomsOffPairSearchGrid(atomInfo, moved), ::testing::ElementsAre(1, 4));
+    EXPECT_FLOAT_EQ(0.4, fmmShareOnPairSearchGrid(atomInfo));
+    EXPECT_FLOAT_EQ(1, fmmShareOnPairSearchGrid({}));
+}
+
 TEST_F(FmmPairListTest, DensityIsThatOfTheAtomsOnTheGridWhereTheyAre)
 {
     // A cube of 10^3 places, 10 a nm, of which every second holds an atom on the grid

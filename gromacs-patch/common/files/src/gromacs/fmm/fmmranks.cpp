@@ -1,0 +1,215 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*! \internal \file
+ * \brief
+ * Implements what the FMM needs where mdrun has domains on several ranks
+ *
+ * \ingroup module_fmm
+ */
+#include "gmxpre.h"
+
+#include "fmmranks.h"
+
+#include <algorithm>
+
+#include "gromacs/mdlib/gmx_omp_nthreads.h"
+#include "gromacs/mdtypes/inputrec.h"
+#include "gromacs/mdtypes/md_enums.h"
+#include "gromacs/mdtypes/simulation_workload.h"
+#include "gromacs/pbcutil/pbc.h"
+#include "gromacs/topology/topology.h"
+#include "gromacs/utility/stringutil.h"
+
+#include "fmmsolver.h"
+#include "fmmsystem.h"
+#include "gmxfmmoptions.h"
+
+namespace gmx
+{
+
+namespace
+{
+
+//! The numbers of a choice that the library is asked for; bytes of it travel from rank to rank
+struct SharedChoice
+{
+    double accuracy   = 0;
+    int    m2l        = 0;
+    int    order      = 0;
+    int    depth      = 0;
+    int    separation = 0;
+    int    grid[DIM]  = { 0, 0, 0 };
+};
+
+//! Gives all ranks the choice of the main rank
+FmmChoice shareChoice(const t_commrec& cr, const FmmChoice& choice)
+{
+    SharedChoice shared;
+    shared.accuracy   = choice.accuracy;
+    shared.m2l        = choice.m2l;
+    shared.order      = choice.order;
+    shared.depth      = choice.depth;
+    shared.separation = choice.separation;
+    std::copy(choice.grid.begin(), choice.grid.end(), shared.grid);
+    broadcastToRanks(cr, sizeof(shared), &shared);
+
+    FmmChoice taken  = choice;
+    taken.accuracy   = shared.accuracy;
+    taken.m2l        = shared.m2l;
+    taken.order      = shared.order;
+    taken.depth      = shared.depth;
+    taken.separation = shared.separation;
+    std::copy(shared.grid, shared.grid + DIM, taken.grid.begin());
+    return taken;
+}
+
+} // namespace
+
+std::string whyNoFmmOnRanks(const t_inputrec& inputrec, const int numPmeRanks, const bool isGpuAskedFor)
+{
+    if (numPmeRanks > 0)
+    {
+        return formatString(
+                "mdrun -npme %d: with coulombtype = FMM there is no PME, and each rank has a "
+                "domain. Leave -npme out.",
+                numPmeRanks);
+    }
+    if (isGpuAskedFor)
+    {
+        return "mdrun -fmm gpu: on several ranks the FMM runs on the CPU. Start one rank for each "
+               "simulation "
+               "(-ntmpi 1), or leave -fmm gpu out.";
+    }
+    const FmmParameters parameters = fmmParameters(inputrec);
+    std::string         what;
+    if (inputrec.pbcType != PbcType::Xyz)
+    {
+        what = formatString("pbc = %s", c_pbcTypeNames[inputrec.pbcType].c_str());
+    }
+    else if (parameters.boundary == FmmBoundary::Vacuum)
+    {
+        what = "fmm-boundary = vacuum";
+    }
+    else if (parameters.lj == FmmLJ::Split)
+    {
+        what = "fmm-lj = split";
+    }
+    else if (inputrec.eI == IntegrationAlgorithm::NM)
+    {
+        what = "integrator = nm";
+    }
+    return what.empty() ? std::string()
+                        : "coulombtype = FMM with " + what
+                                  + " runs on one rank only. Start one rank for each simulation (-ntmpi 1) "
+                                    "and use more OpenMP threads (-ntomp).";
+}
+
+FmmRanks::FmmRanks(const t_commrec& cr, const t_inputrec& inputrec, const gmx_mtop_t& mtop) :
+    cr_(cr), charges_(fmmCharges(mtop, 0)), x_(mtop.natoms), force_(mtop.natoms)
+{
+    if (inputrec.efep != FreeEnergyPerturbationType::No)
+    {
+        chargesB_ = fmmCharges(mtop, 1);
+    }
+    energyGroups_.reserve(mtop.natoms);
+    for (int i = 0; i < mtop.natoms; i++)
+    {
+        energyGroups_.push_back(getGroupType(mtop.groups, SimulationAtomGroupType::EnergyOutput, i));
+    }
+}
+
+int FmmRanks::size() const
+{
+    return numRanksWithDomains(cr_);
+}
+
+void FmmRanks::setHomeAtoms(ArrayRef<const int> home)
+{
+    home_.assign(home.begin(), home.end());
+}
+
+StepWorkload FmmRanks::workOfThisRank(const StepWorkload& stepWork) const
+{
+    StepWorkload work = stepWork;
+    if (!isMainRank(cr_))
+    {
+        work.computeEnergy = false;
+        work.computeVirial = false;
+        work.computeDhdl   = false;
+    }
+    return work;
+}
+
+ArrayRef<const RVec> FmmRanks::gather(ArrayRef<const RVec> x)
+{
+    // Each atom is at home on one rank: it is added to zeros, which is exact
+    std::fill(x_.begin(), x_.end(), RVec{ 0, 0, 0 });
+    for (size_t i = 0; i < home_.size(); i++)
+    {
+        x_[home_[i]] = x[i];
+    }
+    sumOverRanks(cr_, arrayRefFromArray(as_rvec_array(x_.data())[0], DIM * x_.size()));
+    return x_;
+}
+
+ForceWithVirial FmmRanks::clearedForces(const StepWorkload& stepWork)
+{
+    std::fill(force_.begin(), force_.end(), RVec{ 0, 0, 0 });
+    return ForceWithVirial(force_, stepWork.computeVirial);
+}
+
+void FmmRanks::addHomeForces(const ForceWithVirial& ofAll, ForceWithVirial* forceWithVirial) const
+{
+    const int gmx_unused numThreads = gmx_omp_nthreads_get(ModuleMultiThread::Default);
+    const auto           numHome    = static_cast<int>(home_.size());
+#pragma omp parallel for num_threads(numThreads) schedule(static)
+    for (int i = 0; i < numHome; i++)
+    {
+        forceWithVirial->force_[i] += ofAll.force_[home_[i]];
+    }
+    forceWithVirial->addVirialContribution(ofAll.getVirial());
+}
+
+std::unique_ptr<FmmSolver> makeFmmSolver(const t_commrec&           cr,
+                                         const t_inputrec&          inputrec,
+                                         FmmParameters              parameters,
+                                         const gmx_mtop_t&          mtop,
+                                         const matrix               tprBox,
+                                         ArrayRef<const RVec>       tprCoordinates,
+                                         const real                 epsfac,
+                                         const bool                 reproducible,
+                                         const int                  numThreads,
+                                         gmx_wallcycle*             wcycle,
+                                         const DeviceStreamManager* gpuStreams)
+{
+    const auto make = [&](const matrix box, ArrayRef<const RVec> x)
+    {
+        return std::make_unique<FmmSolver>(
+                parameters, mtop, box, x, epsfac, reproducible, numThreads, wcycle, gpuStreams);
+    };
+    if (numRanksWithDomains(cr) == 1)
+    {
+        return make(tprBox, tprCoordinates);
+    }
+    matrix            box;
+    std::vector<RVec> x(tprCoordinates.begin(), tprCoordinates.end());
+    copy_mat(tprBox, box);
+    x.resize(mtop.natoms);
+    broadcastToRanks(cr, sizeof(box), box);
+    broadcastToRanks(cr, x.size() * sizeof(RVec), x.data());
+
+    std::unique_ptr<FmmSolver> solver;
+    if (isMainRank(cr))
+    {
+        solver = make(box, x);
+    }
+    parameters.choice = shareChoice(cr, solver ? solver->choiceForOtherRanks() : FmmChoice());
+    if (!solver)
+    {
+        parameters.isChosenByMainRank = true;
+        solver                        = make(box, x);
+    }
+    solver->setRanks(std::make_unique<FmmRanks>(cr, inputrec, mtop));
+    return solver;
+}
+
+} // namespace gmx
