@@ -168,7 +168,7 @@ gmxfmm_status fmm_domain_set_box(gmxfmm_plan* plan, const double* box, double st
         return GMXFMM_OK;
     }
     set_box(domain, own);
-    if (domain->cells_version == 0)
+    if (domain->cells_version == 0 || domain->cells.num_cells == 0)
     {
         return GMXFMM_OK;
     }

@@ -48,10 +48,16 @@ typedef struct
 } gmxfmm_comm;
 
 /* As gmxfmm_create, a plan for about num_particles particles on this rank. comm is copied, its context must outlive the
- * plan. Options must be the same on all ranks, but for num_threads and what names a device: ranks may share one. So far
- * this is offered for the treecode (Vaughn, Wilson & Krasny 2020, section 3.2), on CUDA with results to arrays of the
- * host. A communicator of one rank is as none. Errors: as gmxfmm_create; NULL and OPTION of a communicator that is
- * none, which other ranks do not hear of; COMM. */
+ * plan. Options must be the same on all ranks, but for num_threads and what names a device: ranks may share one. A
+ * communicator of one rank is as none. Offered are
+ *
+ * - the treecode (Vaughn, Wilson & Krasny 2020, section 3.2), on CUDA with results to arrays of the host;
+ * - the FMM on CPUs by cells of one level (m2l = fft or auto), in a box that is periodic along all vectors, without
+ *   targets and charge derivatives. Positions of all go to all ranks, each of which computes the results in its layers
+ *   of cells, and its columns of frequencies. Results have the bits of one rank that has all particles in the order of
+ *   their numbers. Order and cells that options leave automatic are chosen at the first assign, by the model.
+ *
+ * Errors: as gmxfmm_create; NULL and OPTION of a communicator that is none, which other ranks do not hear of; COMM. */
 GMXFMM_API gmxfmm_status gmxfmm_create_parallel(gmxfmm_plan**         plan,
                                                 const gmxfmm_options* options,
                                                 const gmxfmm_comm*    comm,
@@ -73,6 +79,14 @@ GMXFMM_API gmxfmm_status gmxfmm_create_parallel_measured(gmxfmm_plan**         p
                                                          char*                 message,
                                                          size_t                message_size);
 
+/* Numbers of this rank's particles in the whole system of an FMM on several ranks, id[n], after set_charges: 0, 1, ...
+ * to the number of particles of all ranks less one, each on one rank. Exclusions, which are rows of this rank's
+ * particles, name partners by these, on whatever rank they are, and so do messages. Cells have particles in their
+ * order. Without ids, or after charges of another number, numbers follow the order of ranks. Collective; assign comes
+ * behind it. Errors: NULL; ORDER (before set_charges); UNSUPPORTED (a plan of one rank, or a treecode); MEMORY; COMM;
+ * of numbers that are not these assign returns OPTION. */
+GMXFMM_API gmxfmm_status gmxfmm_set_ids(gmxfmm_plan* plan, const int* id);
+
 /* What this rank has of a plan's particles, and seconds of all its assignments and steps so far beside those of
  * gmxfmm_info. Waiting for other ranks counts. */
 typedef struct
@@ -89,7 +103,7 @@ typedef struct
     const char* reached_note; /* why one of the same machine is none of them, until the next assignment; or "" */
 } gmxfmm_ranks_info;
 
-/* Not collective. All zero, and no note, for a plan of one rank. Errors: NULL. */
+/* Not collective. All zero, and no note, for a plan of one rank, and so far for an FMM. Errors: NULL. */
 GMXFMM_API gmxfmm_status gmxfmm_get_ranks_info(const gmxfmm_plan* plan, gmxfmm_ranks_info* info);
 GMXFMM_API void          gmxfmm_reset_ranks_times(gmxfmm_plan* plan);
 

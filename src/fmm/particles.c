@@ -113,7 +113,12 @@ static gmxfmm_status set_exclusions(gmxfmm_plan* plan, const int* start, const i
         return fmm_fail(plan, GMXFMM_ERROR_NULL, "list of exclusions is NULL");
     }
     gmxfmm_status status = fmm_check_threads(plan);
-    status               = status == GMXFMM_OK && start != NULL ? fmm_check_exclusions(plan, start, list) : status;
+    if (status == GMXFMM_OK && plan->ranks != NULL) /* partners are on any rank: all rows are checked together */
+    {
+        free_exclusions(plan);
+        return plan->backend->set_exclusions(plan, start, list, plan->particles.n);
+    }
+    status = status == GMXFMM_OK && start != NULL ? fmm_check_exclusions(plan, start, list) : status;
     if (status != GMXFMM_OK)
     {
         return status;
@@ -225,8 +230,8 @@ static gmxfmm_status check_min_distance(gmxfmm_plan* plan)
 
 gmxfmm_status fmm_particles_assign(gmxfmm_plan* plan, const void* x)
 {
-    gmxfmm_status status           = plan->backend->assign(plan, x);
-    status                         = status == GMXFMM_OK ? check_min_distance(plan) : status;
+    gmxfmm_status status = plan->backend->assign(plan, x);
+    status               = status == GMXFMM_OK && plan->backend->set_grid != NULL ? check_min_distance(plan) : status;
     plan->particles.cells_version  = status == GMXFMM_OK ? plan->domain.cells_version : 0;
     plan->particles.origin_version = plan->domain.origin_version;
     return status;

@@ -125,7 +125,11 @@ static gmxfmm_status set_up(gmxfmm_plan* p, const double* box)
         }
     }
     status = status == GMXFMM_OK ? p->backend->create(p) : status;
-    status = status == GMXFMM_OK && m2l != GMXFMM_M2L_FFT ? fmm_domain_add_tree(p) : status;
+    if (p->backend->set_grid == NULL || status != GMXFMM_OK)
+    {
+        return status;
+    }
+    status = m2l != GMXFMM_M2L_FFT ? fmm_domain_add_tree(p) : status;
     status = status == GMXFMM_OK && fmm_is_bulk(p) ? fmm_tune_periodic(p) : status;
     return status == GMXFMM_OK && fmm_is_bulk(p) ? follow_domain(p) : status;
 }
@@ -176,9 +180,10 @@ gmxfmm_status fmm_create_with_errors(gmxfmm_plan**            plan,
     const fmm_backend* backend = find_backend(&own, ranks);
     if (backend == NULL)
     {
-        snprintf(text, size,
-                 "several ranks can share the treecode alone: choose method = treecode, or make the plan on one rank "
-                 "(gmxfmm_create)");
+        snprintf(
+            text, size,
+            "several ranks can share the FMM on CPUs, and the treecode: choose one of these, or make the plan on one "
+            "rank (gmxfmm_create)");
         return GMXFMM_ERROR_UNSUPPORTED;
     }
     gmxfmm_plan* p = calloc(1, sizeof(*p));
@@ -259,8 +264,9 @@ static gmxfmm_status set_box(gmxfmm_plan* plan, const double* box, int* is_other
     {
         return status;
     }
-    *is_other = 1;
-    return plan->domain.version != version && fmm_is_assigned(plan) ? fmm_far_set_shape(plan) : GMXFMM_OK;
+    *is_other           = 1;
+    const int has_shape = plan->backend->set_grid != NULL && fmm_is_assigned(plan);
+    return plan->domain.version != version && has_shape ? fmm_far_set_shape(plan) : GMXFMM_OK;
 }
 
 gmxfmm_status gmxfmm_set_box(gmxfmm_plan* plan, const double* box)

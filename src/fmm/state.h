@@ -20,6 +20,7 @@ struct fmm_device;
 struct fmm_treecode;
 struct fmm_known_errors;
 struct fmm_ranks;
+struct fmm_divided;
 struct fmm_treecode_ranks;
 
 /* Space: the box, the cells that it is divided into, and which of them are near (domain.c). */
@@ -190,6 +191,7 @@ struct gmxfmm_plan
     char        message[512];
 
     struct fmm_ranks*          ranks;          /* that share the plan, parallel/ranks.h; NULL: there is one */
+    struct fmm_divided*        divided;        /* of the FMM's row for several (ranks/backend.c) */
     struct fmm_treecode_ranks* treecode_ranks; /* of the treecode's row for several (treecode/ranks/backend.c) */
 };
 

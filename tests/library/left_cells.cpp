@@ -69,6 +69,7 @@ Case makeCase(Kind kind, int seed)
     c.options               = askedOptions(accuracy, accuracy >= 1e-5 && seed % 2 ? GMXFMM_SINGLE : GMXFMM_DOUBLE);
     c.options.m2l           = isOctree ? GMXFMM_M2L_ROTATION : GMXFMM_M2L_AUTO;
     c.options.num_threads   = 1;
+    c.options.reproducible  = 1; /* the same settings on a machine that is busy */
     c.boundary              = kind == Kind::Open ? Boundary::Open : Boundary::Tinfoil;
     c.system  = kind == Kind::Open ? droplet(n, std::cbrt(n / 100.0) * 0.62, 77 + static_cast<std::uint64_t>(seed))
                                    : ions(boxOfVolume(type, n / 100.0), n, 77 + static_cast<std::uint64_t>(seed));

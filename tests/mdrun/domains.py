@@ -7,7 +7,7 @@ with them by up to 9e-6.
 import os
 import re
 
-from harness import (COUPLING, FMM, changed, environment, main, make_frames, need, program, read_log, read_trr, regression, rms_difference,
+from harness import (CORES, COUPLING, FMM, changed, environment, main, make_frames, need, program, read_log, read_trr, regression, rms_difference,
                      single_points, water, without_swaps, work_folder)
 from perturbed import DECOUPLING, dhdl
 
@@ -48,7 +48,7 @@ def same_as_one_rank(checks, program_, what, system, settings, rank_counts, forc
     for ranks, cells in rank_counts.items():
         several = single_points(program_, folder, system, settings, trajectory, times, f"ranks{ranks}", ranks=ranks, more=["-dd", *cells.split()] if cells else [])
         log = read_log(folder, f"ranks{ranks}-0")
-        checks.that(f"FMM: each of the {ranks} ranks computes the interactions of all atoms" in log, f"{what}, {ranks} ranks: md.log says what each computes")
+        checks.that(f"FMM: divided over {ranks} ranks" in " ".join(log.split()), f"{what}, {ranks} ranks: md.log says what each computes")
         compare(checks, f"{what}, {ranks} ranks", one, several, len(one[0].force) // 3, forces, energies)
         if ranks == 2:
             with environment(GMX_FMM_FULL_PAIRLIST="1"):
@@ -77,11 +77,13 @@ def runs(checks):
     # A thousand steps with a hundred partitions; without an atom the energy would be off by a thousand times the limit
     gmx.grompp(folder, changed(base, nsteps=1000, nstxout=1000, fmm_accuracy="1e-5", **FMM), system, name="nve")
     energy = {}
-    for ranks in (1, 2, 4):
+    # Waiting ranks do not give their core to others: more ranks than cores take a hundred times as long
+    many = [2] + [4] * (CORES >= 4)
+    for ranks in [1, *many]:
         gmx.mdrun(folder, name="nve", ranks=ranks)
         rows = gmx.energies(folder, ["Total Energy"], name="nve")
         energy[ranks] = [row["Total Energy"] for row in rows]
-    for ranks in (2, 4):
+    for ranks in many:
         off = max(abs(e - energy[1][0]) for e in energy[ranks]) / atoms
         alone = max(abs(e - energy[1][0]) for e in energy[1]) / atoms
         checks.below(f"NVE, {ranks} ranks: total energy per atom stays", off, max(2 * alone, 5e-3), "kJ/mol", "twice what one rank has")

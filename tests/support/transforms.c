@@ -47,7 +47,8 @@ int TRANSFORMS(
             const size_t k = i / fft.field_stride, at = i % fft.field_stride;
             x[i] = k < (size_t)fields && is_used(n, used, at) ? (real)field[k * points + at] : c_unused;
         }
-        fmm_fft_forward(&fft, threads, used, x, f);
+        fmm_fft_planes(&fft, threads, 0, used, 0, n[0], x, f);
+        fmm_fft_columns(&fft, threads, 0, 0, n[1], f);
         for (size_t i = 0; i < (size_t)fields * freqs; i++)
         {
             const size_t       k = i / freqs, l = k % VLEN;
@@ -55,7 +56,8 @@ int TRANSFORMS(
             spectrum[2 * i]       = (double)at->re[l];
             spectrum[2 * i + 1]   = (double)at->im[l];
         }
-        fmm_fft_backward(&fft, threads, used, f, x);
+        fmm_fft_columns(&fft, threads, 1, 0, n[1], f);
+        fmm_fft_planes(&fft, threads, 1, used, 0, n[0], x, f);
         for (size_t i = 0; i < (size_t)fields * points; i++)
         {
             const real v = x[i / points * fft.field_stride + i % points];

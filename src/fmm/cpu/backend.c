@@ -116,16 +116,18 @@ static void free_grid(gmxfmm_plan* plan)
 static gmxfmm_status set_grid(gmxfmm_plan* plan)
 {
     fmm_cpu*     cpu    = plan->cpu;
-    const int    cells  = plan->domain.tree != NULL ? 256 : plan->domain.cells.num_cells;
+    const int*   n      = plan->domain.cells.n;
     const size_t before = plan->bytes;
-    /* slabs enough for all threads, and few enough to add up */
-    cpu->partial_rows          = cells < 256 ? cells : 256;
-    cpu->partial               = fmm_alloc(plan, (size_t)cpu->partial_rows * FMM_PARTIAL * sizeof(double));
-    cpu->path                  = plan->domain.tree != NULL ? &fmm_octree_path : &fmm_cells_path;
-    const gmxfmm_status status = cpu->partial != NULL
-                                     ? cpu->path->create(plan)
-                                     : fmm_fail(plan, GMXFMM_ERROR_MEMORY, "out of memory for %d cells", cells);
-    cpu->grid_bytes            = plan->bytes - before;
+    /* slabs enough for all threads, and few enough to add up: of whole layers, or as many of each layer */
+    const int of_layer = n[0] < 256 ? 256 / n[0] : 1;
+    cpu->partial_rows  = plan->domain.tree != NULL ? 256 : n[0] * (of_layer < n[1] * n[2] ? of_layer : n[1] * n[2]);
+    cpu->partial       = fmm_alloc(plan, (size_t)cpu->partial_rows * FMM_PARTIAL * sizeof(double));
+    cpu->path          = plan->domain.tree != NULL ? &fmm_octree_path : &fmm_cells_path;
+    const gmxfmm_status status =
+        cpu->partial != NULL
+            ? cpu->path->create(plan)
+            : fmm_fail(plan, GMXFMM_ERROR_MEMORY, "out of memory for %d cells", plan->domain.cells.num_cells);
+    cpu->grid_bytes = plan->bytes - before;
     return status;
 }
 
@@ -173,6 +175,7 @@ static void get_info(const gmxfmm_plan* plan, gmxfmm_info* info)
 
 #define NEEDS_CUDA "steps on a stream need a plan with device = cuda"
 
+extern const fmm_backend fmm_backend_divided; /* ranks/backend.c */
 extern const fmm_backend fmm_backend_cpu;
 const fmm_backend        fmm_backend_cpu = {
            .method     = GMXFMM_FMM,
@@ -205,4 +208,6 @@ const fmm_backend        fmm_backend_cpu = {
            .assign          = fmm_cpu_assign,
            .execute         = fmm_step,
            .get_info        = get_info,
+
+           .on_ranks = &fmm_backend_divided,
 };

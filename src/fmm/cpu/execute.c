@@ -155,6 +155,7 @@ gmxfmm_status fmm_step(gmxfmm_plan* plan, const void* x, gmxfmm_output* output)
     const fmm_wanted wanted = wanted_of(output);
     fmm_step_sums    sums;
     memset(&sums, 0, sizeof(sums));
+    plan->cpu->comm_failed = 0;
     follow_charges(plan);
     follow_shape(plan, output->want_virial);
 
@@ -181,5 +182,5 @@ gmxfmm_status fmm_step(gmxfmm_plan* plan, const void* x, gmxfmm_output* output)
     clock                       = fmm_time();
     const gmxfmm_status written = fmm_output(plan, wanted, x, &sums, output);
     fmm_lap(&clock, &info->time_output);
-    return written;
+    return plan->cpu->comm_failed ? GMXFMM_ERROR_COMM : written;
 }

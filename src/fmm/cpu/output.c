@@ -7,18 +7,20 @@
 
 #include "fmm/cpu/near/far_pairs.h"
 #include "fmm/cpu/particles/particles.h"
+#include "fmm/cpu/ranks.h"
 #include "fmm/math/strain.h"
 
 void fmm_particle_sums(gmxfmm_plan* plan, double* sum)
 {
-    const fmm_arrays a = fmm_arrays_of(&plan->cpu->sources);
+    const fmm_arrays a     = fmm_arrays_of(&plan->cpu->sources);
+    const int*       start = plan->cpu->sources.cell_start;
+    const fmm_range  own   = fmm_own_rows(plan);
     memset(plan->cpu->partial, 0, (size_t)plan->cpu->partial_rows * FMM_PARTIAL * sizeof(double));
-#pragma omp parallel for schedule(static) num_threads(plan->num_threads)
-    for (int row = 0; row < plan->cpu->partial_rows; row++)
+#pragma omp parallel for schedule(dynamic, 4) num_threads(plan->num_threads)
+    for (int row = own.begin; row < own.end; row++)
     {
         double t[FMM_PARTIAL] = {0};
-        for (size_t s = fmm_slab(plan, (size_t)plan->particles.n, row);
-             s < fmm_slab(plan, (size_t)plan->particles.n, row + 1); s++)
+        for (int s = start[fmm_row_cell(plan, row)]; s < start[fmm_row_cell(plan, row + 1)]; s++)
         {
             const double q  = (double)a.q[s];
             const double fx = q * (double)a.ex[s], fy = q * (double)a.ey[s], fz = q * (double)a.ez[s];
@@ -34,6 +36,7 @@ void fmm_particle_sums(gmxfmm_plan* plan, double* sum)
         }
         memcpy(plan->cpu->partial + (size_t)row * FMM_PARTIAL, t, sizeof(t));
     }
+    fmm_gather_rows(plan);
     memset(sum, 0, FMM_PARTIAL * sizeof(double));
     for (int row = 0; row < plan->cpu->partial_rows; row++)
     {
@@ -99,9 +102,10 @@ static int write_arrays(
     const void*             place = plan->particles.num_targets == 0 ? x : plan->particles.target_x;
     const gmxfmm_precision  type  = plan->particles.num_targets == 0 ? plan->options.array_type : GMXFMM_DOUBLE;
     const double            f = plan->options.prefactor, f1 = 1 / plan->domain.cells.u, f2 = f1 * f1;
+    const fmm_range         own = fmm_own_particles(plan, targets);
     int                     bad = 0;
 #pragma omp parallel for schedule(static) num_threads(plan->num_threads) reduction(+ : bad)
-    for (int64_t s = 0; s < targets->n; s++)
+    for (int s = own.begin; s < own.end; s++)
     {
         const size_t i   = (size_t)targets->sorted[s];
         double       phi = potential ? ((double)a.near_phi[s] + (double)a.far_phi[s]) * f1 : 0;
@@ -150,7 +154,8 @@ static gmxfmm_status not_finite(gmxfmm_plan* plan, fmm_wanted wanted)
     }
     const fmm_particle_set* targets = fmm_targets(plan);
     const fmm_arrays        a       = fmm_arrays_of(targets);
-    for (int64_t s = 0; s < targets->n; s++)
+    const fmm_range         own     = fmm_own_particles(plan, targets);
+    for (int s = own.begin; s < own.end; s++)
     {
         if ((wanted != FMM_POTENTIAL && !isfinite(a.ex[s])) || (wanted != FMM_FIELD && !isfinite(a.near_phi[s])))
         {

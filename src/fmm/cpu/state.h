@@ -64,6 +64,7 @@ typedef struct fmm_cpu_path
 
 struct fmm_convolution;
 struct fmm_operators;
+struct fmm_ranks;
 
 typedef struct fmm_cpu
 {
@@ -92,11 +93,16 @@ typedef struct fmm_cpu
 
     void*  scratch;       /* per thread: gathered near particles, expansions of a block of cells */
     size_t scratch_bytes; /* per thread */
-    /* Sums over all particles are made in rows, each of a slab of cells or particles, and the rows are added up in
-     * their order: the same bits whatever the number of threads. */
+    /* Sums over all particles are made in rows, each of a slab of cells, and the rows are added up in their order: the
+     * same bits whatever the number of threads and of ranks. No row has cells of two layers. */
     double* partial;
     int     partial_rows;
-    double  near_particles; /* mean number in the near set of a target */
+    /* Ranks that compute a step together, each with all particles: the layers of cells, and the columns of frequencies,
+     * are divided among them. NULL: there is one. */
+    const struct fmm_ranks* ranks;
+    int                     rank, num_ranks;
+    int                     comm_failed;    /* in this step */
+    double                  near_particles; /* mean number in the near set of a target */
 
     int64_t charges_version, order_version; /* of charges and particles, that sources.charge are of */
     double  left_then, left_charge2;        /* of fmm_left, of the same; 0 where nobody looks */
@@ -106,12 +112,6 @@ typedef struct fmm_cpu
     struct fmm_convolution* conv;
     struct fmm_operators*   ops; /* octree */
 } fmm_cpu;
-
-/* First item of a slab when num items are divided among the rows of plan->cpu->partial. */
-static inline size_t fmm_slab(const gmxfmm_plan* plan, size_t num, int row)
-{
-    return num * (size_t)row / (size_t)plan->cpu->partial_rows;
-}
 
 /* The particles that potentials and fields are computed at. */
 static inline const fmm_particle_set* fmm_targets(const gmxfmm_plan* plan)
@@ -131,6 +131,81 @@ static inline int fmm_num_cells(const gmxfmm_plan* plan)
     return plan->domain.tree == NULL ? plan->domain.cells.num_cells
            : fmm_is_adaptive(plan)   ? plan->cpu->leaves.num
                                      : fmm_last_level(plan)->num;
+}
+
+/* First cell, or leaf, of a row of plan->cpu->partial; of the row behind the last: their number. */
+static inline int fmm_row_cell(const gmxfmm_plan* plan, int row)
+{
+    const int rows = plan->cpu->partial_rows, *n = plan->domain.cells.n;
+    if (plan->domain.tree != NULL)
+    {
+        return (int)((int64_t)fmm_num_cells(plan) * row / rows);
+    }
+    const int layer = n[1] * n[2], each = rows / n[0];
+    return row / each * layer + (int)((int64_t)layer * (row % each) / each);
+}
+
+/* The first of num layers, or columns, of a rank. */
+static inline int fmm_share_begin(const gmxfmm_plan* plan, int num, int rank)
+{
+    return (int)((int64_t)num * rank / plan->cpu->num_ranks);
+}
+
+/* A range of items, begin .. end - 1. */
+typedef struct
+{
+    int begin, end;
+} fmm_range;
+
+/* What this rank computes of num layers or columns: all, where there is one rank. */
+static inline fmm_range fmm_own_of(const gmxfmm_plan* plan, int num)
+{
+    fmm_range own = {0, num};
+    if (plan->cpu->ranks != NULL)
+    {
+        own.begin = fmm_share_begin(plan, num, plan->cpu->rank);
+        own.end   = fmm_share_begin(plan, num, plan->cpu->rank + 1);
+    }
+    return own;
+}
+
+/* Its cells, and rows of plan->cpu->partial. */
+static inline fmm_range fmm_own_cells(const gmxfmm_plan* plan)
+{
+    fmm_range own = {0, fmm_num_cells(plan)};
+    if (plan->cpu->ranks != NULL)
+    {
+        const int* n = plan->domain.cells.n;
+        own          = fmm_own_of(plan, n[0]);
+        own.begin *= n[1] * n[2];
+        own.end *= n[1] * n[2];
+    }
+    return own;
+}
+
+/* Its particles, or targets, in sorted order. */
+static inline fmm_range fmm_own_particles(const gmxfmm_plan* plan, const fmm_particle_set* p)
+{
+    fmm_range own = {0, (int)p->n};
+    if (plan->cpu->ranks != NULL)
+    {
+        own = fmm_own_cells(plan);
+        own = (fmm_range){p->cell_start[own.begin], p->cell_start[own.end]};
+    }
+    return own;
+}
+
+static inline fmm_range fmm_own_rows(const gmxfmm_plan* plan)
+{
+    fmm_range own = {0, plan->cpu->partial_rows};
+    if (plan->cpu->ranks != NULL)
+    {
+        const int each = plan->cpu->partial_rows / plan->domain.cells.n[0];
+        own            = fmm_own_of(plan, plan->domain.cells.n[0]);
+        own.begin *= each;
+        own.end *= each;
+    }
+    return own;
 }
 
 /* Place of a cell in the grid of cells, or of leaves. */

@@ -22,10 +22,12 @@ struct fmm_convolution
     fmm_fft             fft;
     fmm_complex*        spectrum; /* their transforms, fft.num_groups x fft.spectrum_stride */
     real*               s;        /* num_chunks x (2p+1)^2 x VLEN: spectrum of S / num_cells */
-    real*               z; /* num_chunks x (2p+3)^2 x VLEN: of Z / num_cells, filled once a virial was asked for */
-    int64_t             s_version, z_version; /* of the far field that s and z are of */
-    struct fmm_lattice* lattice;              /* spectra.c */
-    fmm_line_node       held[FMM_LINE_NODES]; /* nodes of plan->far.line whose spectra are in node_s and node_z, */
+    real*               z;      /* num_chunks x (2p+3)^2 x VLEN: of Z / num_cells, filled once a virial was asked for */
+    double*             strain; /* of a virial: 5 sums of each frequency, and of each row y of these */
+    fmm_complex *       in_planes, *in_columns; /* spectra on their way between ranks; NULL on one (exchange.c) */
+    int64_t             s_version, z_version;   /* of the far field that s and z are of */
+    struct fmm_lattice* lattice;                /* spectra.c */
+    fmm_line_node       held[FMM_LINE_NODES];   /* nodes of plan->far.line whose spectra are in node_s and node_z, */
     real *              node_s[FMM_LINE_NODES], *node_z[FMM_LINE_NODES]; /* which are NULL until the first are wanted */
 };
 
@@ -54,15 +56,32 @@ void          fmm_conv_destroy(struct fmm_convolution* conv);
 gmxfmm_status fmm_conv_set_shape(gmxfmm_plan* plan);
 void          fmm_conv_spectra(gmxfmm_plan* plan, int with_virial);
 
-/* The parts of the convolution: one chunk of frequencies, phases taken off, to re and im [fmm_conv_coef(order)]; the
- * product with S at all frequencies, in place. */
+/* Whether this rank has frequency f, and those of a chunk. */
+static inline int fmm_conv_is_own(const struct fmm_convolution* conv, fmm_range rows, int f)
+{
+    const int* n  = conv->cells->n;
+    const int  nz = n[2] / 2 + 1, y = f / nz % n[1];
+    return f < conv->fft.num_freq && y >= rows.begin && y < rows.end;
+}
+
+/* Rows y of frequencies that this rank has. */
+static inline fmm_range fmm_conv_own_rows(const gmxfmm_plan* plan, const struct fmm_convolution* conv)
+{
+    return fmm_own_of(plan, conv->cells->n[1]);
+}
+
+/* The parts of the convolution: transforms of multipoles, and back to locals, of what this rank has of each; one chunk
+ * of frequencies, phases taken off, to re and im [fmm_conv_coef(order)]; the product with S at all frequencies that
+ * this rank has, in place. */
+void fmm_conv_forward(gmxfmm_plan* plan, struct fmm_convolution* conv);
+void fmm_conv_backward(gmxfmm_plan* plan, struct fmm_convolution* conv);
 void fmm_conv_load(const struct fmm_convolution* conv, int chunk, vreal* re, vreal* im);
 void fmm_conv_product(const gmxfmm_plan* plan, const struct fmm_convolution* conv);
 
 void fmm_lattice_free(struct fmm_lattice* lattice);
 
 /* Multipoles in conv->field to locals, in place. */
-void fmm_m2l_fft(const gmxfmm_plan* plan, struct fmm_convolution* conv);
+void fmm_m2l_fft(gmxfmm_plan* plan, struct fmm_convolution* conv);
 
 /* The same; adds the strain derivative of the far energy less that of positions within cells, THEORY (22):
  * w[5] = dE/d(xx-yy), dE/d(2xy), dE/d(2xz), dE/d(2yz), dE/d(zz) (traceless parts), unit 1/u. */

@@ -2,6 +2,7 @@
 /* The far field by cells of one level: P2M, and one convolution over the grid of cells. */
 #include "fmm/cpu/convolution/convolution.h"
 
+#include "fmm/cpu/convolution/exchange.h"
 #include "fmm/cpu/expansions/expansions.h"
 #include "fmm/cpu/particles/particles.h"
 #include "fmm/math/strain.h"
@@ -41,6 +42,7 @@ const fmm_cpu_path fmm_cells_path = {
     .create    = fmm_conv_create,
     .set_shape = fmm_conv_set_shape,
     .assign    = fmm_bin,
+    .reserve   = fmm_conv_reserve,
     .far       = far_by_cells,
     .locals    = locals_of_cells,
 };

@@ -487,61 +487,50 @@ static cvec* plane_of(const fmm_fft* fft, cvec* spectrum, int group, int x)
     return spectrum + (size_t)group * fft->spectrum_stride + (size_t)x * (size_t)size;
 }
 
-void fmm_fft_forward(const fmm_fft* fft, int num_threads, const int* used, const real* field, fmm_complex* spectrum)
+void fmm_fft_planes(const fmm_fft* fft,
+                    int            num_threads,
+                    int            back,
+                    const int*     used,
+                    int            begin,
+                    int            end,
+                    real*          field,
+                    fmm_complex*   spectrum)
 {
-    const int n0 = fft->direction[0].n, n1 = fft->direction[1].n, n2 = fft->direction[2].n, nz = n2 / 2 + 1;
-#pragma omp parallel num_threads(num_threads)
+    const int n1 = fft->direction[1].n, n2 = fft->direction[2].n, nz = n2 / 2 + 1;
+#pragma omp parallel for collapse(2) schedule(static) num_threads(num_threads)
+    for (int group = 0; group < fft->num_groups; group++)
     {
-        cvec* scratch = fft->scratch + (size_t)omp_get_thread_num() * fft->thread_size;
-#pragma omp for collapse(2) schedule(static)
-        for (int group = 0; group < fft->num_groups; group++)
+        for (int x = begin; x < end; x++)
         {
-            for (int x = 0; x < n0; x++)
+            cvec* const scratch = fft->scratch + (size_t)omp_get_thread_num() * fft->thread_size;
+            cvec* const plane   = plane_of(fft, spectrum, group, x);
+            real* const at      = field + (size_t)x * (size_t)(n1 * n2);
+            if (back && x < used[0])
             {
-                cvec* plane = plane_of(fft, spectrum, group, x);
-                if (x < used[0])
-                {
-                    forward_plane(fft, group, used[1], field + (size_t)x * (size_t)(n1 * n2), plane, scratch);
-                }
-                else
-                {
-                    memset(plane, 0, (size_t)(n1 * nz) * sizeof(*plane));
-                }
+                backward_plane(fft, group, used[1], plane, at, scratch);
             }
-        }
-#pragma omp for collapse(2) schedule(static)
-        for (int group = 0; group < fft->num_groups; group++)
-        {
-            for (int y = 0; y < n1; y++)
+            else if (!back && x < used[0])
             {
-                first_direction(fft, 0, plane_of(fft, spectrum, group, 0) + y * nz, scratch);
+                forward_plane(fft, group, used[1], at, plane, scratch);
+            }
+            else if (!back)
+            {
+                memset(plane, 0, (size_t)(n1 * nz) * sizeof(*plane));
             }
         }
     }
 }
 
-void fmm_fft_backward(const fmm_fft* fft, int num_threads, const int* used, fmm_complex* spectrum, real* field)
+void fmm_fft_columns(const fmm_fft* fft, int num_threads, int back, int begin, int end, fmm_complex* spectrum)
 {
-    const int n1 = fft->direction[1].n, n2 = fft->direction[2].n, nz = n2 / 2 + 1;
-#pragma omp parallel num_threads(num_threads)
+    const int nz = fft->direction[2].n / 2 + 1;
+#pragma omp parallel for collapse(2) schedule(static) num_threads(num_threads)
+    for (int group = 0; group < fft->num_groups; group++)
     {
-        cvec* scratch = fft->scratch + (size_t)omp_get_thread_num() * fft->thread_size;
-#pragma omp for collapse(2) schedule(static)
-        for (int group = 0; group < fft->num_groups; group++)
+        for (int y = begin; y < end; y++)
         {
-            for (int y = 0; y < n1; y++)
-            {
-                first_direction(fft, 1, plane_of(fft, spectrum, group, 0) + y * nz, scratch);
-            }
-        }
-#pragma omp for collapse(2) schedule(static)
-        for (int group = 0; group < fft->num_groups; group++)
-        {
-            for (int x = 0; x < used[0]; x++)
-            {
-                backward_plane(fft, group, used[1], plane_of(fft, spectrum, group, x),
-                               field + (size_t)x * (size_t)(n1 * n2), scratch);
-            }
+            cvec* const scratch = fft->scratch + (size_t)omp_get_thread_num() * fft->thread_size;
+            first_direction(fft, back, plane_of(fft, spectrum, group, 0) + y * nz, scratch);
         }
     }
 }

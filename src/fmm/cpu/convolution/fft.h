@@ -48,10 +48,19 @@ void          fmm_fft_destroy(fmm_fft* fft);
 
 /* spectrum[group][frequency], lane l of a group for field VLEN group + l: sum over points x of field(x)
  * e^(-2 pi i sum_d f_d x_d / n_d). Lanes without a field are finite. Fields are not read, but taken as zero, where x_0
- * >= used[0] or x_1 >= used[1], as in the padding of an open system. */
-void fmm_fft_forward(const fmm_fft* fft, int num_threads, const int* used, const real* field, fmm_complex* spectrum);
-
-/* The unnormalised inverse, num_points times the field, written where it is used. Overwrites spectrum. */
-void fmm_fft_backward(const fmm_fft* fft, int num_threads, const int* used, fmm_complex* spectrum, real* field);
+ * >= used[0] or x_1 >= used[1], as in the padding of an open system.
+ *
+ * Forward these are planes along the last two directions, at x_0 = 0 .. n_0 - 1, and then columns along the first, at
+ * f_1 = 0 .. n_1 - 1; backward columns and then planes: the unnormalised inverse, num_points times the field, written
+ * where it is used. Each is of the range begin .. end - 1. Backward columns and planes overwrite the spectrum. */
+void fmm_fft_planes(const fmm_fft* fft,
+                    int            num_threads,
+                    int            back,
+                    const int*     used,
+                    int            begin,
+                    int            end,
+                    real*          field,
+                    fmm_complex*   spectrum);
+void fmm_fft_columns(const fmm_fft* fft, int num_threads, int back, int begin, int end, fmm_complex* spectrum);
 
 #endif

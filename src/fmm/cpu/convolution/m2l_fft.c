@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "fmm/cpu/convolution/exchange.h"
 #include "fmm/cpu/simd/lanes.h"
 #include "fmm/cpu/step.h"
 #include "fmm/math/fold.h"
@@ -35,7 +36,8 @@ gmxfmm_status fmm_conv_create(gmxfmm_plan* plan)
     conv->spectrum       = fmm_alloc(plan, spectra);
     conv->s              = fmm_alloc(plan, fmm_conv_spectrum_size(conv, FMM_SUM_S) * sizeof(real));
     conv->z              = fmm_alloc(plan, fmm_conv_spectrum_size(conv, FMM_SUM_Z) * sizeof(real));
-    if (!conv->field || !conv->spectrum || !conv->s || !conv->z)
+    conv->strain         = fmm_alloc(plan, 5 * ((size_t)conv->fft.num_freq + (size_t)c->n[1]) * sizeof(double));
+    if (!conv->strain || !conv->field || !conv->spectrum || !conv->s || !conv->z)
     {
         return fmm_fail(plan, GMXFMM_ERROR_MEMORY,
                         "out of memory for %d cells of order %d: fewer cells, or a lower order", c->num_cells,
@@ -55,6 +57,9 @@ void fmm_conv_destroy(convolution* conv)
     fmm_fft_destroy(&conv->fft);
     free(conv->field);
     free(conv->spectrum);
+    free(conv->strain);
+    free(conv->in_planes);
+    free(conv->in_columns);
     free(conv->s);
     free(conv->z);
     for (int i = 0; i < FMM_LINE_NODES; i++)
@@ -121,7 +126,8 @@ void fmm_conv_load(const convolution* conv, int chunk, vreal* re, vreal* im)
     turn_phases(conv->order, re, im);
 }
 
-static void store_chunk(const convolution* conv, int chunk, vreal* re, vreal* im)
+/* own: whether lane l is a frequency of this rank. */
+static void store_chunk(const convolution* conv, int chunk, const char* own, vreal* re, vreal* im)
 {
     turn_phases(conv->order, re, im);
     for (int group = 0; group < conv->fft.num_groups; group++)
@@ -131,7 +137,10 @@ static void store_chunk(const convolution* conv, int chunk, vreal* re, vreal* im
         lanes_transpose(im + group * VLEN);
         for (int l = 0; l < VLEN; l++)
         {
-            to[l] = (fmm_complex){re[group * VLEN + l], im[group * VLEN + l]};
+            if (own == NULL || own[l])
+            {
+                to[l] = (fmm_complex){re[group * VLEN + l], im[group * VLEN + l]};
+            }
         }
     }
 }
@@ -312,26 +321,63 @@ product(int p, const vreal* x, const vreal* in_re, const vreal* in_im, vreal* ou
     }
 }
 
+/* Which lanes of a chunk are frequencies of this rank; returns whether any is. */
+static int own_lanes(const convolution* conv, fmm_range rows, int chunk, char own[VLEN])
+{
+    int any = 0;
+    for (int l = 0; l < VLEN; l++)
+    {
+        own[l] = (char)fmm_conv_is_own(conv, rows, chunk * VLEN + l);
+        any |= own[l];
+    }
+    return any;
+}
+
 void fmm_conv_product(const gmxfmm_plan* plan, const convolution* conv)
 {
-    const size_t size = (size_t)harm_size(2 * conv->order), room = fmm_conv_coef(conv->order);
+    const size_t    size = (size_t)harm_size(2 * conv->order), room = fmm_conv_coef(conv->order);
+    const fmm_range rows    = fmm_conv_own_rows(plan, conv);
+    const int       several = plan->cpu->ranks != NULL;
 #pragma omp parallel for schedule(static) num_threads(plan->num_threads)
     for (int chunk = 0; chunk < conv->num_chunks; chunk++)
     {
+        char         own[VLEN];
         vreal* const in_re  = fmm_thread_scratch(plan);
         vreal* const in_im  = in_re + room;
         vreal* const out_re = in_im + room;
         vreal* const out_im = out_re + room;
+        if (several && !own_lanes(conv, rows, chunk, own))
+        {
+            continue;
+        }
         fmm_conv_load(conv, chunk, in_re, in_im);
         product(conv->order, (const vreal*)(conv->s + (size_t)chunk * size * VLEN), in_re, in_im, out_re, out_im,
                 (folded*)(out_im + room));
-        store_chunk(conv, chunk, out_re, out_im);
+        store_chunk(conv, chunk, several ? own : NULL, out_re, out_im);
     }
 }
 
-void fmm_m2l_fft(const gmxfmm_plan* plan, convolution* conv)
+void fmm_conv_forward(gmxfmm_plan* plan, convolution* conv)
 {
-    fmm_fft_forward(&conv->fft, plan->num_threads, conv->cells->inner, conv->field, conv->spectrum);
+    const fmm_range layers = fmm_own_of(plan, conv->cells->n[0]), rows = fmm_conv_own_rows(plan, conv);
+    fmm_fft_planes(&conv->fft, plan->num_threads, 0, conv->cells->inner, layers.begin, layers.end, conv->field,
+                   conv->spectrum);
+    fmm_conv_to_columns(plan);
+    fmm_fft_columns(&conv->fft, plan->num_threads, 0, rows.begin, rows.end, conv->spectrum);
+}
+
+void fmm_conv_backward(gmxfmm_plan* plan, convolution* conv)
+{
+    const fmm_range layers = fmm_own_of(plan, conv->cells->n[0]), rows = fmm_conv_own_rows(plan, conv);
+    fmm_fft_columns(&conv->fft, plan->num_threads, 1, rows.begin, rows.end, conv->spectrum);
+    fmm_conv_to_planes(plan);
+    fmm_fft_planes(&conv->fft, plan->num_threads, 1, conv->cells->inner, layers.begin, layers.end, conv->field,
+                   conv->spectrum);
+}
+
+void fmm_m2l_fft(gmxfmm_plan* plan, convolution* conv)
+{
+    fmm_conv_forward(plan, conv);
     fmm_conv_product(plan, conv);
-    fmm_fft_backward(&conv->fft, plan->num_threads, conv->cells->inner, conv->spectrum, conv->field);
+    fmm_conv_backward(plan, conv);
 }

@@ -4,6 +4,7 @@
 
 #include <string.h>
 
+#include "fmm/cpu/ranks.h"
 #include "fmm/cpu/step.h"
 #include "fmm/math/harmonics.h"
 
@@ -132,17 +133,14 @@ static vreal mirror_weight(const fmm_cells* c, const convolution* conv, int chun
     return w;
 }
 
-static double lane_sum(vreal v)
+enum
 {
-    double sum = 0;
-    for (int l = 0; l < VLEN; l++)
-    {
-        sum += (double)v[l];
-    }
-    return sum;
-}
+    c_sums = 5
+};
 
-static void virial_chunk(const convolution* conv, int chunk, vreal* scratch, double* row)
+/* The sums of a chunk at the frequencies that this rank has, each by itself: they are added up in an order that knows
+ * nothing of chunks, threads or ranks. */
+static void virial_chunk(const convolution* conv, fmm_range rows, int chunk, vreal* scratch)
 {
     const int    p = conv->order, top = 2 * p;
     vreal* const re = scratch;
@@ -155,34 +153,71 @@ static void virial_chunk(const convolution* conv, int chunk, vreal* scratch, dou
     fmm_conv_load(conv, chunk, re, im);
     moment_products(p, re, im, mirror_weight(conv->cells, conv, chunk), g);
     contract(p, g, s, z, w);
-    row[0] += 0.5 * lane_sum(w[2].re);
-    row[1] += 0.5 * lane_sum(w[2].im);
-    row[2] += 0.5 * lane_sum(w[1].re);
-    row[3] += 0.5 * lane_sum(w[1].im);
-    row[4] += 0.5 * lane_sum(w[0].re);
+    for (int l = 0; l < VLEN; l++)
+    {
+        const int f = chunk * VLEN + l;
+        if (fmm_conv_is_own(conv, rows, f))
+        {
+            const double sums[c_sums] = {(double)w[2].re[l], (double)w[2].im[l], (double)w[1].re[l], (double)w[1].im[l],
+                                         (double)w[0].re[l]};
+            memcpy(conv->strain + (size_t)f * c_sums, sums, sizeof(sums));
+        }
+    }
+}
+
+static int has_own(const convolution* conv, fmm_range rows, int chunk)
+{
+    int any = 0;
+    for (int l = 0; l < VLEN; l++)
+    {
+        any |= fmm_conv_is_own(conv, rows, chunk * VLEN + l);
+    }
+    return any;
+}
+
+/* Sums over the frequencies of row y. */
+static void add_row(const convolution* conv, int y, double* sum)
+{
+    const int* n  = conv->cells->n;
+    const int  nz = n[2] / 2 + 1;
+    memset(sum, 0, c_sums * sizeof(*sum));
+    for (int x = 0; x < n[0]; x++)
+    {
+        const double* of = conv->strain + (size_t)((x * n[1] + y) * nz) * c_sums;
+        for (int i = 0; i < nz * c_sums; i++)
+        {
+            sum[i % c_sums] += of[i];
+        }
+    }
 }
 
 void fmm_m2l_fft_virial(gmxfmm_plan* plan, convolution* conv, double* w)
 {
-    fmm_fft_forward(&conv->fft, plan->num_threads, conv->cells->inner, conv->field, conv->spectrum);
-    memset(plan->cpu->partial, 0, (size_t)plan->cpu->partial_rows * FMM_PARTIAL * sizeof(double));
-    /* rows, not threads, own the partial sums: the result does not depend on scheduling */
-    const int rows = plan->cpu->partial_rows;
+    const int       n1   = conv->cells->n[1];
+    const fmm_range rows = fmm_conv_own_rows(plan, conv);
+    double* const   sums = conv->strain + (size_t)conv->fft.num_freq * c_sums; /* of each row */
+    fmm_conv_forward(plan, conv);
 #pragma omp parallel for schedule(dynamic) num_threads(plan->num_threads)
-    for (int row = 0; row < rows; row++)
+    for (int chunk = 0; chunk < conv->num_chunks; chunk++)
     {
-        for (int chunk = row; chunk < conv->num_chunks; chunk += rows)
+        if (has_own(conv, rows, chunk))
         {
-            virial_chunk(conv, chunk, fmm_thread_scratch(plan), plan->cpu->partial + (size_t)row * FMM_PARTIAL);
+            virial_chunk(conv, rows, chunk, fmm_thread_scratch(plan));
         }
     }
-    for (int row = 0; row < rows; row++)
+#pragma omp parallel for schedule(static) num_threads(plan->num_threads)
+    for (int y = rows.begin; y < rows.end; y++)
     {
-        for (int i = 0; i < 5; i++)
+        add_row(conv, y, sums + (size_t)y * c_sums);
+    }
+    fmm_gather_shares(plan, sums, c_sums * sizeof(*sums), n1);
+    for (int y = 0; y < n1; y++)
+    {
+        for (int i = 0; i < c_sums; i++)
         {
-            w[i] += plan->cpu->partial[row * FMM_PARTIAL + i];
+            w[i] += 0.5 * sums[(size_t)y * c_sums + (size_t)i];
         }
     }
     fmm_conv_product(plan, conv);
-    fmm_fft_backward(&conv->fft, plan->num_threads, conv->cells->inner, conv->spectrum, conv->field);
+    fmm_conv_backward(plan, conv);
 }

@@ -220,12 +220,13 @@ static inline void block_targets(const gmxfmm_plan*    plan,
 void fmm_l2p(
     const gmxfmm_plan* plan, const real* field, size_t stride, const fmm_background* background, fmm_wanted wanted)
 {
-    real       inverse[c_maxCoef];
-    const int  num   = fmm_num_cells(plan);
-    const int* start = fmm_targets(plan)->cell_start;
+    real            inverse[c_maxCoef];
+    const int       num   = fmm_num_cells(plan);
+    const fmm_range own   = fmm_own_cells(plan);
+    const int*      start = fmm_targets(plan)->cell_start;
     harm_fill_inverse(plan->far.order, inverse);
 #pragma omp parallel for schedule(dynamic, 4) num_threads(plan->num_threads)
-    for (int first = 0; first < num; first += VLEN)
+    for (int first = own.begin / VLEN * VLEN; first < own.end; first += VLEN)
     {
         const int lanes = num - first < VLEN ? num - first : VLEN;
         if (start[first + lanes] == start[first])

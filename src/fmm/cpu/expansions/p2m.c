@@ -39,11 +39,12 @@ static void block_multipoles(const gmxfmm_plan* plan, int first, int lanes, cons
 
 void fmm_p2m(const gmxfmm_plan* plan, real* field, size_t stride)
 {
-    real      inverse[c_maxCoef];
-    const int num = fmm_num_cells(plan);
+    real            inverse[c_maxCoef];
+    const int       num = fmm_num_cells(plan);
+    const fmm_range own = fmm_own_cells(plan);
     harm_fill_inverse(plan->far.order, inverse);
 #pragma omp parallel for schedule(dynamic, 4) num_threads(plan->num_threads)
-    for (int first = 0; first < num; first += VLEN)
+    for (int first = own.begin / VLEN * VLEN; first < own.end; first += VLEN)
     {
         vreal* const m = fmm_thread_scratch(plan);
         block_multipoles(plan, first, num - first < VLEN ? num - first : VLEN, inverse, m);

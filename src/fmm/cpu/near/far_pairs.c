@@ -9,6 +9,8 @@
 #include <math.h>
 #include <string.h>
 
+#include "fmm/cpu/ranks.h"
+
 /* Of one particle over its row: phi, field, q r r^T / r^3 (xx, yy, zz, xy, xz, yz). */
 enum
 {
@@ -116,8 +118,10 @@ take_row(const gmxfmm_plan* plan, const double (*box)[3], double unit, int s, fm
 
 void fmm_far_pairs(gmxfmm_plan* plan, fmm_wanted wanted, double* energy, double* virial)
 {
-    const fmm_cells* c    = &plan->domain.cells;
-    const int        rows = plan->cpu->partial_rows;
+    const fmm_cells* c     = &plan->domain.cells;
+    const int*       start = plan->cpu->sources.cell_start;
+    const int        rows  = plan->cpu->partial_rows;
+    const fmm_range  own   = fmm_own_rows(plan);
     double           box[3][3];
     if (!plan->cpu->any_far)
     {
@@ -129,11 +133,10 @@ void fmm_far_pairs(gmxfmm_plan* plan, fmm_wanted wanted, double* energy, double*
     }
     const double unit = set_places(plan, plan->cpu->far_places);
 #pragma omp parallel for schedule(dynamic) num_threads(plan->num_threads)
-    for (int row = 0; row < rows; row++)
+    for (int row = own.begin; row < own.end; row++)
     {
         double    t[7]  = {0};
-        const int begin = (int)fmm_slab(plan, (size_t)plan->particles.n, row);
-        const int end   = (int)fmm_slab(plan, (size_t)plan->particles.n, row + 1);
+        const int begin = start[fmm_row_cell(plan, row)], end = start[fmm_row_cell(plan, row + 1)];
         for (int s = begin; s < end; s++)
         {
             if (plan->cpu->mask_far[s] < plan->cpu->mask_start[s + 1])
@@ -143,6 +146,7 @@ void fmm_far_pairs(gmxfmm_plan* plan, fmm_wanted wanted, double* energy, double*
         }
         memcpy(plan->cpu->partial + (size_t)row * FMM_PARTIAL, t, sizeof(t));
     }
+    fmm_gather_rows(plan);
     for (int row = 0; row < rows; row++)
     {
         const double* t = plan->cpu->partial + (size_t)row * FMM_PARTIAL;

@@ -16,6 +16,7 @@
 #include <omp.h>
 #include <string.h>
 
+#include "fmm/cpu/ranks.h"
 #include "fmm/cpu/simd/rsqrt.h"
 
 typedef struct
@@ -386,18 +387,19 @@ target_cell(const gmxfmm_plan* plan, int cell, const near_list* list, fmm_wanted
 
 void fmm_p2p(gmxfmm_plan* plan, fmm_wanted wanted, double* virial)
 {
-    const int  rows = plan->cpu->partial_rows, num = fmm_num_cells(plan);
-    const int* start = fmm_targets(plan)->cell_start;
+    const int       rows  = plan->cpu->partial_rows;
+    const fmm_range own   = fmm_own_rows(plan);
+    const int*      start = fmm_targets(plan)->cell_start;
     memset(plan->cpu->partial, 0, (size_t)rows * FMM_PARTIAL * sizeof(double));
 #pragma omp parallel for schedule(dynamic) num_threads(plan->num_threads)
-    for (int row = 0; row < rows; row++)
+    for (int row = own.begin; row < own.end; row++)
     {
         real*           memory = fmm_thread_scratch(plan);
         const size_t    stride = capacity(plan);
         const near_list list   = {memory, memory + stride, memory + 2 * stride, memory + 3 * stride,
                                   (fmm_lanes*)(memory + 4 * stride)};
         double*         sum    = plan->cpu->partial + (size_t)row * FMM_PARTIAL;
-        const int       begin = (int)((int64_t)num * row / rows), end = (int)((int64_t)num * (row + 1) / rows);
+        const int       begin = fmm_row_cell(plan, row), end = fmm_row_cell(plan, row + 1);
         for (int cell = begin; cell < end; cell++)
         {
             if (start[cell] == start[cell + 1])
@@ -419,6 +421,10 @@ void fmm_p2p(gmxfmm_plan* plan, fmm_wanted wanted, double* virial)
                 target_cell(plan, cell, &list, FMM_VIRIAL, sum);
             }
         }
+    }
+    if (wanted == FMM_VIRIAL)
+    {
+        fmm_gather_rows(plan);
     }
     for (int row = 0; row < rows && wanted == FMM_VIRIAL; row++)
     {

@@ -366,17 +366,15 @@ fmm_moments fmm_permute(gmxfmm_plan* plan, const fmm_particle_set* p, const void
         c_largest = offsetof(fmm_moments, largest) / sizeof(double) /* and what follows: of one particle */
     };
     _Static_assert(c_num <= (int)FMM_PARTIAL, "a row of partial sums holds the moments");
-    double       sum[c_num] = {0};
-    const size_t cells      = (size_t)fmm_num_cells(plan);
-    cell_faces   faces      = faces_of(plan);
-    faces.exponent          = p->charge != NULL ? faces.exponent : 0; /* targets stay where they are */
+    double     sum[c_num] = {0};
+    cell_faces faces      = faces_of(plan);
+    faces.exponent        = p->charge != NULL ? faces.exponent : 0; /* targets stay where they are */
 #pragma omp parallel for schedule(dynamic, 4) num_threads(plan->num_threads)
     for (int row = 0; row < plan->cpu->partial_rows; row++)
     {
         fmm_moments mine;
         memset(&mine, 0, sizeof(mine));
-        permute_row(plan, p, x, type, (int)fmm_slab(plan, cells, row), (int)fmm_slab(plan, cells, row + 1), &faces,
-                    &mine);
+        permute_row(plan, p, x, type, fmm_row_cell(plan, row), fmm_row_cell(plan, row + 1), &faces, &mine);
         memcpy(plan->cpu->partial + (size_t)row * FMM_PARTIAL, &mine, sizeof(mine));
     }
     for (int row = 0; row < plan->cpu->partial_rows; row++)

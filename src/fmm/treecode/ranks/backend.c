@@ -571,7 +571,7 @@ gmxfmm_status gmxfmm_get_ranks_info(const gmxfmm_plan* plan, gmxfmm_ranks_info* 
     }
     memset(info, 0, sizeof(*info));
     info->reached_note = "";
-    if (plan->ranks == NULL)
+    if (plan->treecode_ranks == NULL)
     {
         return GMXFMM_OK;
     }
@@ -591,7 +591,7 @@ gmxfmm_status gmxfmm_get_ranks_info(const gmxfmm_plan* plan, gmxfmm_ranks_info* 
 
 void gmxfmm_reset_ranks_times(gmxfmm_plan* plan)
 {
-    if (plan != NULL && plan->ranks != NULL)
+    if (plan != NULL && plan->treecode_ranks != NULL)
     {
         memset(&plan->treecode_ranks->info, 0, sizeof(plan->treecode_ranks->info));
     }

@@ -160,6 +160,16 @@ int numRanksWithDomains(const t_commrec& cr)
     return havePPDomainDecomposition(&cr) ? cr.dd->nnodes : 1;
 }
 
+int rankWithDomain(const t_commrec& cr)
+{
+    return havePPDomainDecomposition(&cr) ? cr.dd->rank : 0;
+}
+
+MPI_Comm communicatorOfRanks(const t_commrec& cr)
+{
+    return cr.mpi_comm_mygroup;
+}
+
 bool isMainRank(const t_commrec& cr)
 {
     return MASTER(&cr);

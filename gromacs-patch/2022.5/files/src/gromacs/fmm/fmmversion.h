@@ -21,6 +21,7 @@
 #include "gromacs/math/vectypes.h"
 #include "gromacs/utility/arrayref.h"
 #include "gromacs/utility/basedefinitions.h"
+#include "gromacs/utility/gmxmpi.h"
 #include "gromacs/utility/real.h"
 
 struct gmx_enerdata_t;
@@ -97,6 +98,10 @@ real& coulombReciprocalTerm(gmx_enerdata_t* enerd);
 
 //! Returns the number of ranks that have domains, 1 without domains
 int numRanksWithDomains(const t_commrec& cr);
+//! Returns the number of this one of them
+int rankWithDomain(const t_commrec& cr);
+//! Returns the communicator of these, where there are several
+MPI_Comm communicatorOfRanks(const t_commrec& cr);
 //! Returns whether this is the main one of them
 bool isMainRank(const t_commrec& cr);
 //! Copies data of the main rank to the others that have domains

@@ -205,6 +205,16 @@ int numRanksWithDomains(const t_commrec& cr)
     return haveDDAtomOrdering(cr) ? cr.commMyGroup.size() : 1;
 }
 
+int rankWithDomain(const t_commrec& cr)
+{
+    return cr.commMyGroup.rank();
+}
+
+MPI_Comm communicatorOfRanks(const t_commrec& cr)
+{
+    return cr.commMyGroup.comm();
+}
+
 bool isMainRank(const t_commrec& cr)
 {
     return cr.commMyGroup.isMainRank();

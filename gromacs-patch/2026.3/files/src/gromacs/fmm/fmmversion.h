@@ -112,6 +112,10 @@ real& coulombReciprocalTerm(gmx_enerdata_t* enerd);
 
 //! Returns the number of ranks that have domains, 1 without domains
 int numRanksWithDomains(const t_commrec& cr);
+//! Returns the number of this one of them
+int rankWithDomain(const t_commrec& cr);
+//! Returns the communicator of these, where there are several
+MPI_Comm communicatorOfRanks(const t_commrec& cr);
 //! Returns whether this is the main one of them
 bool isMainRank(const t_commrec& cr);
 //! Copies data of the main rank to the others that have domains

@@ -38,6 +38,7 @@ endif()
 
 if (GMX_GMXFMM)
     gmx_add_libgromacs_sources(
+        fmmcommunicator.cpp
         fmmenergygroups.cpp
         fmmgpusteps.cpp
         fmmmeasure.cpp

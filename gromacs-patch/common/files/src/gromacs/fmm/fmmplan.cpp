@@ -531,6 +531,41 @@ double FmmPlan::timeOfStep(const gmx_mtop_t& mtop, ArrayRef<const RVec> x, const
     return seconds;
 }
 
+void FmmPlan::divide(const gmxfmm_comm& comm, const int numAtoms, const FmmBox& box)
+{
+    std::array<char, 1024> message = { { '\0' } };
+    gmxfmm_plan*           plan    = nullptr;
+    gmxfmm_options         options = options_;
+    options.m2l                    = GMXFMM_M2L_FFT;
+    const gmxfmm_status status     = gmxfmm_create_parallel(
+            &plan, &options, &comm, numAtoms / comm.size, box.data(), message.data(), message.size());
+    plan_.reset(plan);
+    throwOnError(status, message.data(), isOnGpu());
+}
+
+void FmmPlan::setHomeAtoms(ArrayRef<const int>     home,
+                           ArrayRef<const real>    charges,
+                           const ListOfLists<int>& exclusions)
+{
+    std::vector<real> own;
+    FmmExclusionLists lists;
+    own.reserve(home.size());
+    lists.start.reserve(home.size() + 1);
+    for (const int i : home)
+    {
+        own.push_back(charges[i]);
+        if (i < exclusions.ssize())
+        {
+            const auto excluded = exclusions[i];
+            lists.list.insert(lists.list.end(), excluded.begin(), excluded.end());
+        }
+        lists.start.push_back(lists.list.size());
+    }
+    check(gmxfmm_set_charges(plan_.get(), own.size(), own.data()));
+    check(gmxfmm_set_ids(plan_.get(), home.data()));
+    check(gmxfmm_set_exclusions(plan_.get(), lists.start.data(), lists.list.data()));
+}
+
 void FmmPlan::setAtoms(ArrayRef<const real> charges, const ListOfLists<int>& exclusions)
 {
     const FmmExclusionLists lists = fmmExclusionLists(exclusions, charges.ssize());

@@ -9,6 +9,7 @@
 #define GMX_FMM_FMMPLAN_H
 
 #include <gmxfmm.h>
+#include <gmxfmm_parallel.h>
 
 #include <array>
 #include <memory>
@@ -142,6 +143,24 @@ public:
      * \param[in] stream       A cudaStream_t
      */
     double timeOfStep(const gmx_mtop_t& mtop, ArrayRef<const RVec> x, const void* xOnDevice, void* stream);
+
+    /*! \brief Makes this the plan of several ranks, each of which then has its home atoms alone
+     *
+     * setHomeAtoms() takes the place of setAtoms() then, and info() knows the parameters after the first assignment.
+     * All ranks have to call it, with the same choice of parameters, which has no octree.
+     *
+     * \param[in] comm      The ranks, which have to last as long as the plan
+     * \param[in] numAtoms  Number of atoms on all ranks
+     * \param[in] box       The box
+     */
+    void divide(const gmxfmm_comm& comm, int numAtoms, const FmmBox& box);
+    /*! \brief Sets charges and exclusions of home atoms
+     *
+     * \param[in] home        Their numbers in the whole system, in the order that they have here
+     * \param[in] charges     Charges of all atoms
+     * \param[in] exclusions  Excluded pairs of all atoms
+     */
+    void setHomeAtoms(ArrayRef<const int> home, ArrayRef<const real> charges, const ListOfLists<int>& exclusions);
 
     //! Sets charges and exclusions
     void setAtoms(ArrayRef<const real> charges, const ListOfLists<int>& exclusions);

@@ -122,6 +122,15 @@ int FmmRanks::size() const
     return numRanksWithDomains(cr_);
 }
 
+bool FmmRanks::canBeDivided() const
+{
+    const bool isPerturbed = !chargesB_.empty() && chargesB_ != charges_;
+    return !isPerturbed
+           && std::all_of(energyGroups_.begin(),
+                          energyGroups_.end(),
+                          [](unsigned short group) { return group == 0; });
+}
+
 void FmmRanks::setHomeAtoms(ArrayRef<const int> home)
 {
     home_.assign(home.begin(), home.end());
@@ -208,7 +217,10 @@ std::unique_ptr<FmmSolver> makeFmmSolver(const t_commrec&           cr,
         parameters.isChosenByMainRank = true;
         solver                        = make(box, x);
     }
-    solver->setRanks(std::make_unique<FmmRanks>(cr, inputrec, mtop));
+    auto ranks     = std::make_unique<FmmRanks>(cr, inputrec, mtop);
+    bool isDivided = solver->hasCellsOfOneLevel() && ranks->canBeDivided();
+    broadcastToRanks(cr, sizeof(isDivided), &isDivided);
+    solver->setRanks(std::move(ranks), isDivided);
     return solver;
 }
 

@@ -41,10 +41,11 @@ struct FmmParameters;
 std::string whyNoFmmOnRanks(const t_inputrec& inputrec, int numPmeRanks, bool isGpuAskedFor);
 
 /*! \libinternal \brief
- * The atoms of all ranks, each of which computes the FMM of all of them
+ * The atoms of all ranks
  *
- * A rank has atoms at home. It gets the coordinates of all atoms, in the order of the topology, and
- * keeps the forces on its own. The main rank alone keeps energies and virial, which are sums over all atoms.
+ * A rank has atoms at home. Where the library does not divide the FMM, each rank computes that of
+ * all atoms: it gets the coordinates of all, in the order of the topology, and keeps the forces on
+ * its own. The main rank alone keeps energies and virial, which are sums over all atoms.
  *
  * \inlibraryapi
  * \ingroup module_fmm
@@ -60,8 +61,14 @@ public:
      */
     FmmRanks(const t_commrec& cr, const t_inputrec& inputrec, const gmx_mtop_t& mtop);
 
+    //! The ranks
+    const t_commrec& commrec() const { return cr_; }
     //! Number of ranks
     int size() const;
+    //! Whether charges and groups are such that the library can divide the FMM over the ranks
+    bool canBeDivided() const;
+    //! Atoms of the topology that are at home
+    ArrayRef<const int> home() const { return home_; }
     //! Charges of all atoms, those of lambda = 0 where they are perturbed
     ArrayRef<const real> charges() const { return charges_; }
     //! Charges of lambda = 1, empty without free-energy perturbation

@@ -193,17 +193,19 @@ void logFmmSetup(const FmmPlan& plan, int maxStepsInCells, const MDLogger& mdlog
     please_cite(fplog, "Kohnke2021");
 }
 
-void logFmmRanks(const int numRanks, const MDLogger& mdlog)
+void logFmmRanks(const int numRanks, const bool isDivided, const MDLogger& mdlog)
 {
-    GMX_LOG(mdlog.info)
-            .asParagraph()
-            .appendTextFormatted(
-                    "FMM: each of the %d ranks computes the interactions of all atoms and keeps "
-                    "the forces on its own. "
-                    "All other interactions are divided over the ranks. With one rank and as many "
-                    "OpenMP threads the "
-                    "FMM itself is faster.",
-                    numRanks);
+    const char* how = isDivided ? "FMM: divided over %d ranks, each of which has the positions of "
+                                  "all atoms and computes "
+                                  "the forces in its layers of cells."
+                                : "FMM: each of the %d ranks computes the interactions of all "
+                                  "atoms and keeps the "
+                                  "forces on its own, as it does with an octree, perturbed charges "
+                                  "or several energy "
+                                  "groups. All other interactions are divided over the ranks. With "
+                                  "one rank and as many "
+                                  "OpenMP threads the FMM itself is faster.";
+    GMX_LOG(mdlog.info).asParagraph().appendTextFormatted(how, numRanks);
 }
 
 void logFmmPerturbation(const int numAtoms, const bool areSoftened, const MDLogger& mdlog)

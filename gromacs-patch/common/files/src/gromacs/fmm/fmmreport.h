@@ -43,8 +43,8 @@ std::string fmmDevicesNote(double timeOfOne, double timeOfAll, const gmxfmm_info
 //! Writes such a text, if there is one, which tells of GPUs that were asked for and are not used if \p areAskedFor
 void logFmmDevices(const std::string& note, bool areAskedFor, const MDLogger& mdlog);
 
-//! Tells on how many ranks the FMM runs
-void logFmmRanks(int numRanks, const MDLogger& mdlog);
+//! Tells on how many ranks the FMM runs, and whether it is divided over them
+void logFmmRanks(int numRanks, bool isDivided, const MDLogger& mdlog);
 
 //! Tells how many atoms have perturbed charges, and whether their interactions are soft-core ones
 void logFmmPerturbation(int numAtoms, bool areSoftened, const MDLogger& mdlog);

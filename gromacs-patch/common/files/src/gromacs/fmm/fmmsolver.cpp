@@ -30,6 +30,7 @@
 #include "gromacs/utility/stringutil.h"
 
 #include "fmmcoincidence.h"
+#include "fmmcommunicator.h"
 #include "fmmenergygroups.h"
 #include "fmmgpu.h"
 #include "fmmgpusteps.h"
@@ -450,8 +451,10 @@ public:
     {
         if (status == GMXFMM_ERROR_COINCIDENT)
         {
-            const double* box = plan_->isOpen() ? nullptr : box_.data();
-            plan_->check(status, fmmAtomsAtOnePlace(gmxfmm_message(plan_->get()), mtop_, x, box));
+            // An error of all ranks
+            const auto    ofAll = isDivided_ ? ranks_->gather(x) : x;
+            const double* box   = plan_->isOpen() ? nullptr : box_.data();
+            plan_->check(status, fmmAtomsAtOnePlace(gmxfmm_message(plan_->get()), mtop_, ofAll, box));
         }
         plan_->check(status);
     }
@@ -535,6 +538,20 @@ public:
         const auto         cyclesNear = static_cast<gmx_cycles_t>(nearShare * cyclesUsed);
         wallcycle_add(wcycle_, WallCycleCounter::FmmNear, cyclesNear);
         wallcycle_add(wcycle_, WallCycleCounter::FmmFar, cyclesUsed - cyclesNear);
+    }
+
+    //! Passes on the home atoms of this rank, where the library divides the FMM
+    void setDividedAtoms(ArrayRef<const int> home)
+    {
+        if (!communicator_)
+        {
+            communicator_    = std::make_unique<FmmCommunicator>(ranks_->commrec());
+            exclusionsOfAll_ = fmmExclusions(mtop_);
+            plan_->divide(communicator_->get(), mtop_.natoms, box_);
+        }
+        plan_->setHomeAtoms(home, ranks_->charges(), exclusionsOfAll_);
+        force_.resize(home.size());
+        assignments_.atomsHaveChanged();
     }
 
     //! Sets the energy groups, if there are several
@@ -630,8 +647,10 @@ public:
     //! Empty on the CPU
     std::unique_ptr<FmmGpu> gpu_;
     //! What the log says of the choice between one and several GPUs
-    std::string              devicesNote_;
-    std::unique_ptr<FmmPlan> plan_;
+    std::string devicesNote_;
+    //! By which the library divides the FMM over ranks, if it does; made with the first home atoms
+    std::unique_ptr<FmmCommunicator> communicator_;
+    std::unique_ptr<FmmPlan>         plan_;
     //! Empty on the CPU
     std::unique_ptr<FmmGpuSteps> gpuSteps_;
     //! The box for which parameters were chosen
@@ -672,7 +691,11 @@ public:
     bool isPerturbationLogged_ = false;
     //! Empty on one rank
     std::unique_ptr<FmmRanks> ranks_;
-    //! Whether charges and exclusions of all atoms of these are set
+    //! Whether the library divides the FMM over them
+    bool isDivided_ = false;
+    //! Of all atoms, where it does
+    ListOfLists<int> exclusionsOfAll_;
+    //! Otherwise whether charges and exclusions of all atoms are set
     bool areAtomsOfRanksSet_ = false;
     //! Empty with one energy group; with several, the charges of lambda = 0 are kept
     std::unique_ptr<FmmEnergyGroups> energyGroups_;
@@ -726,7 +749,7 @@ void FmmSolver::logSetup(const MDLogger& mdlog, FILE* fplog)
     logFmmDevices(impl_->devicesNote_, impl_->parameters_.devices.num > 1, mdlog);
     if (impl_->ranks_)
     {
-        logFmmRanks(impl_->ranks_->size(), mdlog);
+        logFmmRanks(impl_->ranks_->size(), impl_->isDivided_, mdlog);
     }
 }
 
@@ -789,14 +812,25 @@ void FmmSolver::setAtoms(ArrayRef<const real>           charges,
     impl_->assignments_.atomsHaveChanged();
 }
 
-void FmmSolver::setRanks(std::unique_ptr<FmmRanks> ranks)
+void FmmSolver::setRanks(std::unique_ptr<FmmRanks> ranks, const bool isDivided)
 {
-    impl_->ranks_ = std::move(ranks);
+    impl_->ranks_     = std::move(ranks);
+    impl_->isDivided_ = isDivided;
+}
+
+bool FmmSolver::hasCellsOfOneLevel() const
+{
+    return impl_->plan_->info().m2l == GMXFMM_M2L_FFT;
 }
 
 void FmmSolver::setHomeAtoms(ArrayRef<const int> home)
 {
-    if (!impl_->areAtomsOfRanksSet_)
+    impl_->ranks_->setHomeAtoms(home);
+    if (impl_->isDivided_)
+    {
+        impl_->setDividedAtoms(home);
+    }
+    else if (!impl_->areAtomsOfRanksSet_)
     {
         setAtoms(impl_->ranks_->charges(),
                  impl_->ranks_->chargesB(),
@@ -804,7 +838,6 @@ void FmmSolver::setHomeAtoms(ArrayRef<const int> home)
                  impl_->ranks_->energyGroups());
         impl_->areAtomsOfRanksSet_ = true;
     }
-    impl_->ranks_->setHomeAtoms(home);
 }
 
 FmmChoice FmmSolver::choiceForOtherRanks() const
@@ -825,6 +858,16 @@ void FmmSolver::calculate(ArrayRef<const RVec> x,
         {
             impl_->addPerturbation(x, stepWork, forceWithVirial, enerd);
         }
+        return;
+    }
+    if (impl_->isDivided_)
+    {
+        impl_->calculateAndCount(x.subArray(0, impl_->ranks_->home().size()),
+                                 box,
+                                 impl_->ranks_->workOfThisRank(stepWork),
+                                 step,
+                                 forceWithVirial,
+                                 enerd);
         return;
     }
     if (impl_->ranks_)

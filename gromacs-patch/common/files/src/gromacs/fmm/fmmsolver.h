@@ -123,11 +123,16 @@ public:
                   const ListOfLists<int>&        exclusions,
                   ArrayRef<const unsigned short> groups);
 
-    /*! \brief Makes the solver compute all atoms of several ranks, and keep the forces on those at home
+    /*! \brief Makes the solver one of several ranks, with forces on the atoms at home
      *
      * setHomeAtoms() then takes the place of setAtoms().
+     *
+     * \param[in] ranks      The ranks
+     * \param[in] isDivided  Whether the library divides the FMM over them; otherwise each computes all of it
      */
-    void setRanks(std::unique_ptr<FmmRanks> ranks);
+    void setRanks(std::unique_ptr<FmmRanks> ranks, bool isDivided);
+    //! Returns whether cells are of one level
+    bool hasCellsOfOneLevel() const;
     //! Sets which atoms of the topology are at home, at each partition of atoms over ranks
     void setHomeAtoms(ArrayRef<const int> home);
     //! Returns what was chosen, for the solvers of other ranks

@@ -76,7 +76,12 @@ void FmmSolver::setAtoms(ArrayRef<const real> /*charges*/,
 {
 }
 
-void FmmSolver::setRanks(std::unique_ptr<FmmRanks> /*ranks*/) {}
+void FmmSolver::setRanks(std::unique_ptr<FmmRanks> /*ranks*/, bool /*isDivided*/) {}
+
+bool FmmSolver::hasCellsOfOneLevel() const
+{
+    return false;
+}
 
 void FmmSolver::setHomeAtoms(ArrayRef<const int> /*home*/) {}
 
