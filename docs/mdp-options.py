@@ -159,7 +159,7 @@ def page():
             words, _, more = more.partition(". ")
         link = f"[`fmm-{tag}`](#fmm-{tag})"
         lines.append(f"| {link} | {defaults[tag]} | {allowed} | {words} |")
-        details += ["", f"## fmm-{tag}", "", f"Default {defaults[tag]}; {allowed}.", "", f"{words[0].upper()}{words[1:]}. {more}"]
+        details += ["", f"## fmm-{tag}", "", f"{words[0].upper()}{words[1:]}. {more}"]
     lines += details
     lines += [
         "",
