@@ -6,6 +6,8 @@ Usage: documents.py ROOT [PROGRAM]      PROGRAM: a built gmxfmm, without which c
 
 - Links lead to files that are there, and to headings of theirs.
 - What stands in backquotes and looks like a file of this repository is one; in gromacs-patch it may be one that is patched.
+- A page of docs says at its top whether it is a guide, a reference or background, and docs/README.md lists it there. A figure with
+  a unit is on at most one guide and one page of background.
 - Messages in the tables of docs/refused.md are in the sources.
 - Figures in the table of README.md and in those of docs/measurements.md that name records are those of
   benchmarks/results/nvidia-h200/mdrun.json, those beside FMM3D of fmm3d.json. README shows the bars that benchmarks/plot.py draws of it.
@@ -150,6 +152,27 @@ def check_messages():
     for match in found:
         if match[1] not in sources:
             complain(path, text, match.start(), f"no source has the message '{match[1]}'")
+
+
+def check_kinds():
+    """Each page is of one kind, stands in the table of its kind, and has no figure of another page of this kind."""
+    tables = dict(re.findall(r"^\| (guides|reference|background) \| \|\n((?:\|.*\n)+)", (ROOT / "docs/README.md").read_text(), re.M))
+    figures = {}
+    for path in sorted((ROOT / "docs").glob("*.md")):
+        text = path.read_text()
+        if path.name == "README.md":
+            continue
+        kind = re.search(r"^\*(Guide|Reference|Background)\.\* ", text[:400], re.M)
+        if not kind:
+            complain(path, text, 0, "does not say at its top whether it is a guide, a reference or background")
+            continue
+        if f"]({path.name})" not in tables.get({"Guide": "guides"}.get(kind[1], kind[1].lower()), ""):
+            complain(path, text, kind.start(), f"docs/README.md does not list it under {kind[1].lower()}")
+        if kind[1] != "Reference":
+            for match in re.finditer(r"(?<![\w.,−-])(\d[\d.,]*(?: to \d[\d.,]*)?)\s(ns/day|ms|µs|bar|kJ/mol|GB)(?!\w)", without_code(text)):
+                figure = (kind[1], match[1], match[2])
+                if figures.setdefault(figure, path.name) != path.name:
+                    complain(path, text, match.start(), f"{match[1]} {match[2]} is in {figures[figure]}, too")
 
 
 # The systems of the table in README.md, as mdrun.json calls them.
@@ -341,6 +364,7 @@ def main():
             make_inputs(Path(folder))
             for key, count in check_commands(path, text, files, Path(folder), options).items():
                 total[key] += count
+    check_kinds()
     check_messages()
     check_figures()
     check_fmm3d()
