@@ -13,6 +13,20 @@ For each system, made and equilibrated here:
 5. Of the systems that users have, both as mdrun runs them when it is given a number of threads and nothing else.
 OUTPUT, a list of records, is written after each of these measurements. What it has of the same commit is not measured again, so
 that a run that was stopped goes on; other records are kept. Beside it, the ends of the md.log files in mdrun-logs.tar.gz.
+
+Systems are equilibrated by PME, 2.25 ps at constant volume from random velocities, and run with steps of 2 fs, everything on the GPU,
+output every 1000 and energies every 100 steps. Of GROMACS 2026.3 the records have tried of FMM what it chooses by itself and what was
+best with 2022.5 (--fmm-settings-of). What a record has:
+pme_ns_per_day, fmm_ns_per_day, reaction_field_ns_per_day  from md.log, the second half of a run of some seconds (-resethway); of PME
+    and FMM the median of runs in turns (..._runs). PME: order 4, ewald-rtol 1e-5, its own tuning off; nstlist 100 and 200, 8 and 16
+    threads, in systems of users bonded interactions on GPU and CPU
+pme_default_ns_per_day, fmm_default_ns_per_day  a number of threads and no other option, in systems of users
+rlist            of a timing: the radius of the (outer) pair list and how often it is made
+pme_force_error, fmm_force_error  RMS difference of the forces of one frame from tight PME (order 8, rcoulomb 1.2 nm, spacing 0.08 nm,
+    ewald-rtol 1e-7), over the RMS Coulomb force without intramolecular pairs; of more than 300,000 atoms on a smaller system of the
+    same kind (force_errors_of), with cells of the same size or smaller
+tried, errors    every timing with settings, command and cycle table, those that failed with the message; every force error
+complete         false where time ran out: figures are then those of the timings so far
 """
 import argparse
 import json

@@ -7,6 +7,12 @@ BEFORE and AFTER: folders with benchmark-water_cuda, benchmark-points_cuda, benc
 each; with --mdrun gmx alone. OUTPUT, .json, gets a record for
 each problem, with the times of all rounds: a step in water and of random points by the library alone, near and far field
 together, the assignment to cells; whole calls of the treecode; a step of mdrun, all on the GPU, settings fixed. Needs GMXFMM_SPC216, GROMACS's box of water.
+
+Stored results: pairs.json; pairs-octree.json; pairs-library.json (--library) and pairs-mdrun-2026.3.json (--mdrun), an earlier state and a later
+one; pairs-plan.json and pairs-mdrun.json, before and after the plan became four objects. By hand: pairs-rotation.json, M2L of one level of
+which 0.65 are occupied; pairs-coupling.json, runs of coupling_gpu.py; pairs-choice.json, on a CPU, settings measured and those of the
+model before there was a measurement; pairs-left-cells.json, steps before and after they look for particles that have left their cells;
+pairs-devices.json, the same and random points in an octree, after a GPU's objects were made equal.
 """
 import argparse
 import datetime

@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 """Plots of the stored results that documents show: plot.py [RESULT...] draws an .svg beside each (default: all under benchmarks/results).
 
-mdrun.json            ns/day of mdrun on a GPU over the number of atoms of water: PME, FMM, reaction field; the other systems as points
+mdrun.json            ns/day of mdrun on a GPU over the number of atoms of water: PME, FMM, reaction field; the other systems as points;
+                      and in mdrun-bars.svg the speed of FMM over that of PME, a bar each for the systems that README shows
 asked.json            force errors reached over those asked for, by choices that are measured and that are not
 treecode.json         time over error of the treecode by theta and degree, and of the FMM
 """
@@ -50,6 +51,48 @@ def speeds(records, output):
     styles = ["linespoints" if ", " not in name else "points" for name in lines]
     curves(output, f"mdrun, water, all on the GPU, equal force error, {records[0]['device']}", "atoms", "ns/day", lines,
            'set logscale xy\nset format x "10^{%L}"\nset key inside bottom left', styles)
+    bars({r["name"]: r for r in records}, output[:-len(".svg")] + "-bars.svg")
+
+
+# What the bars are of, as README calls it.
+SYSTEMS = {"water2": "SPC/E water", "water5": "SPC/E water", "water12": "SPC/E water", "tip3p": "CHARMM's TIP3P water", "protein": "membrane protein, CHARMM36m",
+           "protein-as-written": "the same, as CHARMM-GUI writes it", "membrane": "membrane channel, octane", "amber": "protein in water, AMBER", "droplets": "eight droplets"}
+BARS = (("fmm", "", "FMM, fastest settings", "#1f5fa8"), ("fmm_split", "", "FMM with two pair lists, fastest settings", "#2a9d6f"),
+        ("fmm", "_default", "FMM, default options", "#9dbfe6"), ("fmm_split", "_default", "FMM with two pair lists, default options", "#a6dcc4"))
+
+
+def bars(records, output):
+    """Speed of FMM over that of PME, both at their fastest settings or both with default options; written without gnuplot, as each bar has its number."""
+    if not set(SYSTEMS) <= set(records):
+        return
+    left, scale, height, y, body = 250, 108, 15, 74, []
+
+    def text(x, y, words, more=""):
+        body.append(f'<text x="{x:g}" y="{y:g}" {more}>{words}</text>')
+
+    for name, words in SYSTEMS.items():
+        record, top = records[name], y
+        for method, which, label, colour in BARS:
+            speed, pme = record.get(f"{method}{which}_ns_per_day"), record.get(f"pme{which}_ns_per_day")
+            if speed and pme:
+                width = scale * speed / pme
+                body.append(f'<rect x="{left}" y="{y}" width="{width:.1f}" height="{height - 2}" fill="{colour}"><title>{label}: {speed:.4g} ns/day, PME {pme:.4g}</title></rect>')
+                text(left + width + 5, y + height - 4, f"{speed / pme:.2f}")
+                y += height
+        text(left - 8, (top + y) / 2 - 3, words, 'text-anchor="end"')
+        text(left - 8, (top + y) / 2 + 10, f"{record['atoms']:,} atoms", 'text-anchor="end" fill="#666666"')
+        y += 14 if y - top > height else 20
+    line = left + scale
+    for at, (_, _, label, colour) in enumerate(BARS):
+        x, row = left + 275 * (at // 2) - 90, 42 + 16 * (at % 2)
+        body.append(f'<rect x="{x}" y="{row - 10}" width="11" height="11" fill="{colour}"/>')
+        text(x + 16, row, label)
+    text(left - 240, 20, f"Speed of mdrun with FMM over its speed with PME, one {records['water5']['device']}", 'font-size="14" font-weight="bold"')
+    body.append(f'<line x1="{line}" y1="66" x2="{line}" y2="{y - 6}" stroke="#c0392b" stroke-dasharray="4 3"/>')
+    text(line, y + 8, "PME = 1", 'text-anchor="middle" fill="#c0392b"')
+    with open(output, "w") as file:
+        file.write(f'<svg xmlns="http://www.w3.org/2000/svg" width="760" height="{y + 18}" viewBox="0 0 760 {y + 18}" font-family="sans-serif" font-size="12">\n'
+                   f'<rect width="100%" height="100%" fill="white"/>\n' + "\n".join(body) + "\n</svg>\n")
 
 
 def asked(result, output):

@@ -21,7 +21,7 @@ OPTIONS = {
     "accuracy": ("accuracy", "accuracy", None,
                  "The RMS error of the Coulomb forces over their RMS, without excluded pairs. The default is what PME has "
                  "at GROMACS's default settings in water. Below 1e-6 GROMACS in double precision is needed. See "
-                 "[Choosing the accuracy](accuracy.md)."),
+                 "[Errors](accuracy.md)."),
     "order": ("order", "order", "0",
               "GROMACS in double precision: up to {GMXFMM_MAX_ORDER}; on a GPU up to 20, or 24 with `rotation` in double precision. "
               "A translation costs order³ with `rotation`, order⁴ with the other octree methods."),
@@ -47,8 +47,8 @@ OWN = {
                 "chooses: too exact in a liquid, and not exact enough in a crystal. See [md.log](md-log.md)."),
     "lj": ("lj", "full, split",
            "Lennard-Jones interactions in one pair list, or in two. `full`: all pairs of atoms have them up to `rvdw`. `split`: hydrogens with little "
-           "of it, such as those of CHARMM's water, have it at short range only, in a list of their own, and beyond it the heavy atom "
-           "has their dispersion; grompp chooses which and how far. See [Lennard-Jones in two lists](lennard-jones.md)."),
+           "of it, such as those of CHARMM's water, have it at short range only, in a list of their own. Beyond it the heavy atom "
+           "has their dispersion. grompp chooses which hydrogens and how far. See [Lennard-Jones in two lists](lennard-jones.md)."),
     "lj-radius": ("ljRadius", "at least 0.4; 0: automatic",
                   "Radius of the second list of `fmm-lj = split`, in nm. With one light atoms have Lennard-Jones interactions with one "
                   "another, too."),
@@ -140,8 +140,10 @@ def page():
         "",
         "<!-- Written by mdp-options.py from src/fmm/options.def and the GROMACS side's defaults: change those, and run it. -->",
         "",
+        "*Reference.* Every .mdp option with its default and range, and the options of mdrun.",
+        "",
         "`coulombtype = FMM` makes GROMACS compute all Coulomb interactions by the fast multipole method. Only then are the options",
-        "below allowed. Whoever sets none of them gets forces as exact as PME's at its default settings.",
+        "below allowed. All have defaults: with none of them forces are as exact as PME's at its default settings.",
         "",
         "| option | default | range | what it does |",
         "|---|---|---|---|",
@@ -157,23 +159,23 @@ def page():
             words, _, more = more.partition(". ")
         link = f"[`fmm-{tag}`](#fmm-{tag})"
         lines.append(f"| {link} | {defaults[tag]} | {allowed} | {words} |")
-        details += ["", f"## fmm-{tag}", "", f"Default {defaults[tag]}; {allowed}.", "", f"{words[0].upper()}{words[1:]}. {more}"]
+        details += ["", f"## fmm-{tag}", "", f"{words[0].upper()}{words[1:]}. {more}"]
     lines += details
     lines += [
         "",
         "## What has no meaning with FMM",
         "",
-        "`rcoulomb` (set to `rvdw`, with a note where it differs), `coulomb-modifier`, and all options of PME: `fourierspacing`,",
-        "`pme-order`, `ewald-rtol`. With `pbc = xy` also `ewald-geometry = 3dc` and `wall-ewald-zfac`, the latter with a note. `epsilon-surface` "
-        "is refused; `fmm-boundary` is in its place. See",
-        "[When something is refused](refused.md).",
+        "- `rcoulomb`: it is set to `rvdw`, with a note where it differs.",
+        "- `coulomb-modifier`, and all options of PME: `fourierspacing`, `pme-order`, `ewald-rtol`.",
+        "- With `pbc = xy` also `ewald-geometry = 3dc` and `wall-ewald-zfac`, the latter with a note.",
+        "- `epsilon-surface` is refused: `fmm-boundary` is in its place. See [When something is refused](refused.md).",
         "",
         "## Options of mdrun",
         "",
         "| option | default | what it does |",
         "|---|---|---|",
         "| `-fmm auto`, `cpu` or `gpu` | auto | where near and far field are computed; `auto`: on the GPU if non-bonded interactions are |",
-        "| `-fmmgpus N` | 0 | GPUs that share the FMM, of those of `-gpu_id`; 0: one or all, as is faster ([more](cpu-and-gpu.md#several-gpus)) |",
+        "| `-fmmgpus N` | 0 | GPUs that share the FMM, of those of `-gpu_id`; 0: one or all, as is faster ([more](gpus-and-ranks.md#several-gpus)) |",
         "| `-notunefmm` | | measures no errors, neither at the start, as with `fmm-measure = no`, nor at the end |",
         "",
         "The environment variable `GMX_FMM_FULL_PAIRLIST=1` puts all atoms into the pair list, to compare.",

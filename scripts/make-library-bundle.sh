@@ -43,7 +43,7 @@ cp "${GMXFMM_SPC216:-/usr/share/gromacs/top/spc216.gro}" "$bundle/spc216.gro"
 cp "$data"/*.gz "$bundle/data/" 2>/dev/null || true
 cp -r "$build/tests/data" "$bundle/own" && cp "$root/tests/data/water216.gro" "$bundle/own/"
 # the Python package with its tests and what these read, where they are in a checkout
-for file in python/{gmxfmm/*.py,tests/*.py,examples/*.py,README.md} docs/python.md benchmarks/python_gpu.py tests/data/water216.gro; do
+for file in python/{gmxfmm/*.py,tests/*.py,examples/*.py,README.md} docs/{from-python,python}.md benchmarks/python_gpu.py tests/data/water216.gro; do
     (cd "$root" && cp --parents "$file" "$bundle/checkout")
 done
 cp "$root"/src/fmm/gmxfmm{,_measure,_parallel}.h "$bundle/checkout/python/gmxfmm/"

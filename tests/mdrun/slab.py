@@ -174,7 +174,7 @@ def perturbed_net_charge(checks, folder):
     apart = max(abs(a - b) for a, b in zip(perturbed.force, exact.force))
     point = Point(gmx, folder, systems["perturbed"], {**WALLS, **FMM, **state}, "fmm")
     against(checks, "a net charge by a perturbation", point, exact, nothing, 4e-4, None)
-    checks.that(version(stock_d) != "2022.5" or 20 < apart < 35, f"PME's forces with it are up to {apart:.3g} kJ/mol/nm off (docs/accuracy.md)")
+    checks.that(version(stock_d) != "2022.5" or 20 < apart < 35, f"PME's forces with it are up to {apart:.3g} kJ/mol/nm off (docs/measured-errors.md)")
 
 
 def virial(checks, folder):

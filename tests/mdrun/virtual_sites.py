@@ -89,7 +89,7 @@ def first_step(checks):
     checks.below(f"continuation = yes: first energy {energy['FMM']:.2f} kJ/mol, by tight PME {energy['PME']:.2f}, difference",
                  abs(energy["FMM"] - energy["PME"]), 0.5, "kJ/mol", "864 atoms with 0.04 % of kT each, and rounding")
     other = energy["PME with domain decomposition"] - energy["FMM"]
-    checks.that(version(gmx) != "2022.5" or 5 < other < 10, f"by PME with domain decomposition {other:+.1f} kJ/mol, of rounded sites (docs/accuracy.md)")
+    checks.that(version(gmx) != "2022.5" or 5 < other < 10, f"by PME with domain decomposition {other:+.1f} kJ/mol, of rounded sites (docs/measured-errors.md)")
 
 
 def test(checks):

@@ -6,8 +6,11 @@ Usage: documents.py ROOT [PROGRAM]      PROGRAM: a built gmxfmm, without which c
 
 - Links lead to files that are there, and to headings of theirs.
 - What stands in backquotes and looks like a file of this repository is one; in gromacs-patch it may be one that is patched.
+- A page of docs says at its top whether it is a guide, a reference or background, and docs/README.md lists it there. A figure with
+  a unit is on at most one guide and one page of background.
 - Messages in the tables of docs/refused.md are in the sources.
-- Figures in the table of README.md are those of benchmarks/results/nvidia-h200/mdrun.json, those beside FMM3D of fmm3d.json.
+- Figures in the table of README.md and in those of docs/measurements.md that name records are those of
+  benchmarks/results/nvidia-h200/mdrun.json, those beside FMM3D of fmm3d.json. README shows the bars that benchmarks/plot.py draws of it.
 - Blocks of code say what they are (sh, c, cmake, text, ...). Each command in a block `sh`, and each that stands in backquotes,
   is one of COMMANDS. gmxfmm is run, in a scratch folder with the files that the documents speak of; what needs root, a build of
   GROMACS or a GPU is not, for the reason given there: then the script has to be there and to know the options.
@@ -50,11 +53,15 @@ COMMANDS = {
     "pip": "the test package.python",
     "source": "needs an installed GROMACS",
     "plumed": "needs PLUMED: the test plumed_places",
+    "for": "tests/mdrun/guides.py",
+    "sed": "tests/mdrun/guides.py",
+    "done": "tests/mdrun/guides.py",
+    "grep": "tests/mdrun/guides.py",
 }
 # Names that are no files of this repository, and those of files that are made.
 NOT_HERE = {"CMakeLists.txt", "gmxtest.pl", "conf.gro", "topol.top", "salt.txt", "result.txt", "cloud.txt", "own.c", "errors.svg", "OUT.svg",
             "spc216.gro", "run.sh", "OUT/mdrun.json", "build/quickstart/results.json", "results.json", "results.svg",
-            "GMXRC", "libnvrtc.so.13", "out/mdrun.json",
+            "GMXRC", "em.mdp", "decouple.mdp", "protein.pdb", "libnvrtc.so.13", "out/mdrun.json",
             "mdp-options.rst", "gmxfmmoptions.def"}
 SUFFIXES = "md|c|h|cpp|cu|cuh|py|sh|mdp|json|svg|txt|def|cmake|patch|rst|gro"
 
@@ -147,34 +154,87 @@ def check_messages():
             complain(path, text, match.start(), f"no source has the message '{match[1]}'")
 
 
+def check_kinds():
+    """Each page is of one kind, stands in the table of its kind, and has no figure of another page of this kind."""
+    tables = dict(re.findall(r"^\| (guides|reference|background) \| \|\n((?:\|.*\n)+)", (ROOT / "docs/README.md").read_text(), re.M))
+    figures = {}
+    for path in sorted((ROOT / "docs").glob("*.md")):
+        text = path.read_text()
+        if path.name == "README.md":
+            continue
+        kind = re.search(r"^\*(Guide|Reference|Background)\.\* ", text[:400], re.M)
+        if not kind:
+            complain(path, text, 0, "does not say at its top whether it is a guide, a reference or background")
+            continue
+        if f"]({path.name})" not in tables.get({"Guide": "guides"}.get(kind[1], kind[1].lower()), ""):
+            complain(path, text, kind.start(), f"docs/README.md does not list it under {kind[1].lower()}")
+        if kind[1] != "Reference":
+            for match in re.finditer(r"(?<![\w.,−-])(\d[\d.,]*(?: to \d[\d.,]*)?)\s(ns/day|ms|µs|bar|kJ/mol|GB)(?!\w)", without_code(text)):
+                figure = (kind[1], match[1], match[2])
+                if figures.setdefault(figure, path.name) != path.name:
+                    complain(path, text, match.start(), f"{match[1]} {match[2]} is in {figures[figure]}, too")
+
+
 # The systems of the table in README.md, as mdrun.json calls them.
-SYSTEMS = [("SPC/E water", 81000, "water5"), ("SPC/E water", 1119744, "water12"), ("SPC/E water", 2187000, "water15"),
-           ("membrane", 110568, "membrane"), ("eight droplets", 1000008, "droplets"), ("CHARMM", 81000, "tip3p")]
+SYSTEMS = [("SPC/E water", 81000, "water5"), ("SPC/E water", 1119744, "water12"), ("CHARMM's TIP3P water", 81000, "tip3p"),
+           ("membrane protein", 50183, "protein"), ("protein in water", 21157, "amber"), ("eight droplets", 1000008, "droplets")]
+
+
+def check_row(path, text, row, cells, values):
+    """The cells that are numbers are the values, as far as they have digits."""
+    for cell, value in zip(cells, values, strict=True):
+        if cell == "" and value is None:
+            continue
+        digits = len(cell.partition(".")[2].partition("e")[0])
+        exponent = float(cell.partition("e")[2]) if "e" in cell else 0
+        if cell == "" or value is None or abs(float(cell) - value) > 0.5001 * 10 ** (exponent - digits):
+            complain(path, text, row.start(), f"'{cell}' in {row[0]}, but mdrun.json has {value}")
+
+
+def over(a, b):
+    return a / b if a and b else None
 
 
 def check_figures():
+    records = {record["name"]: record for record in json.loads((ROOT / "benchmarks/results/nvidia-h200/mdrun.json").read_text())}
     path = ROOT / "README.md"
     text = path.read_text()
-    records = {record["name"]: record for record in json.loads((ROOT / "benchmarks/results/nvidia-h200/mdrun.json").read_text())}
     for words, atoms, name in SYSTEMS:
         row = re.search(rf"^\| {re.escape(words)}[^|]*\| {atoms:,} \|(.*)\|$", text, re.M)
         if not row:
             problems.append(f"README.md: no row for {words}, {atoms:,} atoms")
             continue
-        record = records[name]
-        wanted = [record[key] for key in ("pme_ns_per_day", "pme_force_error", "fmm_ns_per_day", "fmm_force_error")]
-        wanted.append(record["fmm_ns_per_day"] / record["pme_ns_per_day"])
-        given = [cell.strip() for cell in row[1].split("|")]
-        for cell, value in zip(given, wanted):
-            digits = len(cell.partition(".")[2].partition("e")[0])
-            exponent = float(cell.partition("e")[2]) if "e" in cell else 0
-            if abs(float(cell) - value) > 0.5001 * 10 ** (exponent - digits):
-                complain(path, text, row.start(), f"{cell} for {words}, but mdrun.json has {value:.4g}")
+        pme, fmm, split = (records[name].get(key + "_ns_per_day") for key in ("pme", "fmm", "fmm_split"))
+        check_row(path, text, row, [cell.strip() for cell in row[1].split("|")], [pme, fmm, over(fmm, pme), split, over(split, pme)])
+    for name in re.findall(r'^SYSTEMS = \{(.*?)\}', (ROOT / "benchmarks/plot.py").read_text(), re.M | re.S)[0].split('": ')[:-1]:
+        name = name.rpartition('"')[2]
+        drawn = (ROOT / "benchmarks/results/nvidia-h200/mdrun-bars.svg").read_text()
+        ratio = f"{over(records[name]['fmm_ns_per_day'], records[name]['pme_ns_per_day']):.2f}"
+        if f">{ratio}</text>" not in drawn:
+            problems.append(f"mdrun-bars.svg has no bar of {ratio}, {name}: run benchmarks/plot.py on mdrun.json")
+    path = ROOT / "docs" / "measurements.md"
+    text = path.read_text()
+    found = list(re.finditer(r"^\| `([a-z]\w*(?:-\w+)*)`(, split)? \|((?:[^|\n]*\|)+)$", text, re.M))
+    if len(found) < 16:
+        problems.append("docs/measurements.md: hardly any rows that name a record of mdrun.json")
+    for row in found:
+        cells, record = [cell.strip() for cell in row[3].split("|")[:-1]], records.get(row[1])
+        if len(cells) not in (6, 7) or record is None:
+            continue
+        fmm = "fmm_split" if row[2] else "fmm"
+        if len(cells) == 7:  # system, atoms, speeds and errors
+            pme, speed = record["pme_ns_per_day"], record[fmm + "_ns_per_day"]
+            values = [record["atoms"], pme, record["pme_force_error"], speed, record[fmm + "_force_error"], speed / pme]
+            cells = cells[1:]
+        else:  # with default options
+            pme, speed, split = (record.get(key + "_default_ns_per_day") for key in ("pme", "fmm", "fmm_split"))
+            values = [record["atoms"], pme, speed, over(speed, pme), split, over(split, pme)]
+        check_row(path, text, row, [cell.replace(",", "") for cell in cells], values)
 
 
 def check_fmm3d():
     """The rows of the comparison with FMM3D: errors reached and seconds, all of them, and none else."""
-    path = ROOT / "docs" / "cpu-and-gpu.md"
+    path = ROOT / "docs" / "measurements.md"
     text = path.read_text()
     name = re.search(r"`(benchmarks/results/\S+/fmm3d\.json)`", text)[1]
     wanted = {(f"{row['potential_error']:.1e}", f"{row['gradient_error']:.1e}", f"{row['seconds']:.2f}")
@@ -182,14 +242,14 @@ def check_fmm3d():
     found = re.findall(r"^\| (?:FMM3D|gmx-fmm), [^|]* \| (\S+) \| (\S+) \| (\S+) \|$", text, re.M)
     given = {(f"{float(row[0]):.1e}", f"{float(row[1]):.1e}", row[2]) for row in found}
     for row in wanted ^ given:
-        problems.append(f"docs/cpu-and-gpu.md: {', '.join(row)} in {'the page' if row in given else name} alone")
+        problems.append(f"docs/measurements.md: {', '.join(row)} in {'the page' if row in given else name} alone")
 
 
 # ------------------------------------------------------------------------------------------------------------ commands
 
 def make_inputs(folder):
     """The files that the documents speak of."""
-    page = (ROOT / "docs" / "library.md").read_text()
+    page = (ROOT / "docs" / "program.md").read_text()
     (folder / "salt.txt").write_text(re.search(r"^```text\n(# box:.*?)^```$", page, re.M | re.S)[1])
     numbers = random.Random(1)
     rows = [[numbers.random() for _ in range(3)] + [numbers.choice((-1, 1))] for _ in range(1000)]
@@ -281,13 +341,13 @@ def check_commands(path, text, files, folder, options):
 
 
 def check_result():
-    """What docs/library.md says of its crystal: Madelung's constant, to the accuracy asked for."""
+    """What docs/program.md says of its crystal: Madelung's constant, to the accuracy asked for."""
     with tempfile.TemporaryDirectory() as name:
         make_inputs(Path(name))
         text = subprocess.run((str(PROGRAM), "solve", "salt.txt", "--accuracy", "1e-8"), cwd=name, capture_output=True, text=True).stdout
         energy = float(re.search(r"^energy: (\S+)$", text, re.M)[1])
         if abs(energy + 4 * 1.747564594633182) > 1e-6:  # 8 ions; accuracy 1e-8 of forces, far better than this
-            problems.append(f"docs/library.md: the energy of salt.txt is {energy}, not four Madelung constants")
+            problems.append(f"docs/program.md: the energy of salt.txt is {energy}, not four Madelung constants")
 
 
 def main():
@@ -304,6 +364,7 @@ def main():
             make_inputs(Path(folder))
             for key, count in check_commands(path, text, files, Path(folder), options).items():
                 total[key] += count
+    check_kinds()
     check_messages()
     check_figures()
     check_fmm3d()

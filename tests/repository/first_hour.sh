@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: LGPL-2.1-or-later
-# The first hour of a user: what README.md, docs/library.md and docs/first-run.md say, done in a scratch folder on a copy of the sources. Builds and
-# installs the library, compiles the program of that page against the installed copy, solves its file and reads the output.
+# The first hour of a user: what docs/from-c.md and docs/program.md say, done in a scratch folder on a copy of the sources. Builds and
+# installs the library, compiles the program of the first page against the installed copy, solves the file of the second and reads the output.
 #   first_hour.sh [--gromacs]
 #   --gromacs   also GROMACS: a box of water with an .mdp of one's own, and md.log read. With GMXFMM_GMX=.../gmx by that program,
 #               otherwise ./quickstart.sh builds one first, which takes some 20 minutes.
@@ -56,7 +56,7 @@ else
     rm -rf "$scratch/gmx-fmm/build"
 fi
 
-say "build and install (docs/library.md)"
+say "build and install (docs/from-c.md)"
 # what makes it fast, also on a machine that does other things, and changes nothing else; the CPU is enough for an hour
 export CMAKE_BUILD_PARALLEL_LEVEL=${GMXFMM_JOBS:-2} CCACHE_BASEDIR=$scratch CCACHE_NOHASHDIR=1 CUDACXX=/nowhere OMP_NUM_THREADS=1
 if command -v ccache >/dev/null; then
@@ -64,14 +64,14 @@ if command -v ccache >/dev/null; then
     export CCACHE_DIR CMAKE_C_COMPILER_LAUNCHER=ccache
 fi
 cd "$scratch/gmx-fmm"
-follow docs/library.md "## Build and install" 2
+follow docs/from-c.md "## Build and install" 2
 export PATH=$HOME/gmxfmm/bin:$PATH
 
 cd "$scratch/own"
 say "a file of one's own"
-block docs/library.md text "## Files of point charges" >salt.txt
-[ "$(grep -vc '^#' salt.txt)" = 8 ] || die "salt.txt of docs/library.md has not 8 charges"
-follow docs/library.md "## Files of point charges"
+block docs/program.md text "## Files of point charges" >salt.txt
+[ "$(grep -vc '^#' salt.txt)" = 8 ] || die "salt.txt of docs/program.md has not 8 charges"
+follow docs/program.md "## Files of point charges"
 gmxfmm solve salt.txt --accuracy 1e-8 >salt.out 2>salt.notes
 awk '/^energy: / { d = $2 + 4 * 1.747564594633182; good = d < 1e-6 && d > -1e-6 } END { exit !good }' salt.out ||
     die "the energy of salt.txt: $(grep '^energy:' salt.out)"
@@ -79,26 +79,20 @@ grep -q '^measured_error: ' salt.out || die "no measured error in the output"
 say "    $(grep '^energy: ' salt.out); $(grep '^measured_error: ' salt.out)"
 
 say "a program of one's own"
-block docs/library.md c "## The library in a program" >own.c
-block docs/library.md cmake "## The library in a program" >CMakeLists.txt
-follow docs/library.md "## The library in a program"
-grep -q '^energy of an ion: -0.87378' "$scratch/log" || die "the program of docs/library.md printed: $(tail -n 1 "$scratch/log")"
-say "    $(tail -n 1 "$scratch/log")"
-follow docs/library.md "## The library in a program" 2
-grep -q '^energy of an ion: -0.87378' "$scratch/log" || die "with the shared library it printed: $(tail -n 1 "$scratch/log")"
-
-say "the ten lines of README.md"
-block README.md c "# gmx-fmm: the fast multipole method in GROMACS" >ten.c
-[ -s ten.c ] || die "README.md has no program in C under its title"
-# shellcheck disable=SC2046 # words of an option
-cc -Wall -Wextra -Werror -o ten ten.c $(PKG_CONFIG_PATH=$HOME/gmxfmm/lib/pkgconfig pkg-config --cflags --libs gmxfmm)
-LD_LIBRARY_PATH=$HOME/gmxfmm/lib ./ten >ten.out || die "the program of README.md failed"
-printf '# box: 4 0 0  0 4 0  0 0 4\n# periodic: 1 1 1\n0 0 0 1\n1 0 0 -1\n' >ten.txt
-gmxfmm solve ten.txt --accuracy 1e-6 --output ten.solved >ten.energy
-awk 'FILENAME == "ten.energy" { if ($1 == "energy:") energy = $2; next } FILENAME == "ten.solved" { if ($1 !~ /^#/ && !force) force = $6; next }
-    { sub(/,/, "", $2); a = $2 - energy; b = $4 - force; good = energy && force && a * a < 1e-4 && b * b < 1e-4 } END { exit !good }' \
-    ten.energy ten.solved ten.out || die "the program of README.md printed: $(cat ten.out)"
-say "    $(cat ten.out)"
+block docs/from-c.md c "## A program" >own.c
+block docs/from-c.md cmake "## A program" >CMakeLists.txt
+[ -s own.c ] || die 'docs/from-c.md has no program in C under "A program"'
+printf '# box: 4 0 0  0 4 0  0 0 4\n# periodic: 1 1 1\n0 0 0 1\n1 0 0 -1\n' >two.txt
+gmxfmm solve two.txt --accuracy 1e-6 --output two.solved >two.energy
+for number in 1 2; do # by CMake, and with the shared library
+    follow docs/from-c.md "## A program" $number
+    tail -n 1 "$scratch/log" >two.out
+    awk 'FILENAME == "two.energy" { if ($1 == "energy:") energy = $2; next } FILENAME == "two.solved" { if ($1 !~ /^#/ && !force) force = $6; next }
+        { sub(/,/, "", $2); a = $2 - energy; b = $4 - force; good = energy && force && a * a < 1e-4 && b * b < 1e-4 } END { exit !good }' \
+        two.energy two.solved two.out || die "the program of docs/from-c.md printed: $(cat two.out)"
+    say "    $(cat two.out)"
+done
+cc -Wall -Wextra -Werror -fsyntax-only -I"$HOME/gmxfmm/include" own.c || die "the program of docs/from-c.md has warnings"
 
 if ((gromacs)); then
     say "GROMACS"

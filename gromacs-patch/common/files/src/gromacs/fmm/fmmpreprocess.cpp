@@ -61,7 +61,7 @@ void checkOpenSystem(const t_inputrec&                                    ir,
 /*! \brief Notes what errors of the forces do without a thermostat
  *
  * The energy does a random walk of a variance D t, and drifts by about D / (2 kT);
- * D goes with the square of the error. docs/accuracy.md has what was measured.
+ * D goes with the square of the error. docs/measured-errors.md has what was measured.
  */
 void noteDrift(const t_inputrec& ir, double expectedError, FmmWarningHandler* wi)
 {
