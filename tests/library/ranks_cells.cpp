@@ -105,73 +105,97 @@ class Calls
     gmxfmm_plan** plan_;
 };
 
+/* Before a step particles may be dealt anew, with the exclusions of that system. */
 struct Step
 {
     std::vector<double> x;
     Mat3                box;
     bool                assigns;
+    const Dealt*        dealt = nullptr;
+    const System*       given = nullptr;
+};
+
+/* Rows of these particles, which name partners by their numbers. */
+struct Rows
+{
+    Rows(const System& s, const std::vector<int>& own)
+    {
+        for (int i : own)
+        {
+            if (!s.excluded.empty())
+            {
+                const std::vector<int>& of_i = s.excluded[static_cast<std::size_t>(i)];
+                list.insert(list.end(), of_i.begin(), of_i.end());
+            }
+            start.push_back(static_cast<int>(list.size()));
+        }
+    }
+    std::vector<int> start = {0}, list;
 };
 
 /* The results of the last of these steps on so many ranks. */
 template <class Number = double>
 Together solve(const System&            s,
-               const gmxfmm_options&    given,
-               const Dealt&             dealt,
+               const gmxfmm_options&    options_of_all,
+               const Dealt&             first,
                const std::vector<Step>& steps,
                bool                     with_ids = true)
 {
-    const int ranks = static_cast<int>(dealt.size());
+    const int ranks = static_cast<int>(first.size());
     Together  all;
     all.force.resize(3 * s.size());
     all.field.resize(3 * s.size());
     all.potential.resize(s.size());
-    all.sums.resize(dealt.size());
-    all.message.resize(dealt.size());
-    all.status.resize(dealt.size(), GMXFMM_OK);
+    all.sums.resize(first.size());
+    all.message.resize(first.size());
+    all.status.resize(first.size(), GMXFMM_OK);
     onRanks(ranks,
             [&](const gmxfmm_comm& comm)
             {
-                const std::size_t         rank  = static_cast<std::size_t>(comm.rank);
-                const std::vector<int>&   own   = dealt[rank];
-                const std::size_t         n     = own.size();
-                const std::vector<Number> q     = of<Number>(own, s.q, 1);
-                std::vector<int>          start = {0}, list;
-                std::vector<Number>       force(3 * n + 1), field(3 * n + 1), potential(n + 1);
-                gmxfmm_options            options   = given;
-                gmxfmm_plan*              plan      = nullptr;
-                char                      text[512] = "";
-                gmxfmm_output             output    = {};
-                options.num_threads                 = 1 + comm.rank % 2;
-                for (int i : own)
-                {
-                    if (!s.excluded.empty())
-                    {
-                        const std::vector<int>& of_i = s.excluded[static_cast<std::size_t>(i)];
-                        list.insert(list.end(), of_i.begin(), of_i.end());
-                    }
-                    start.push_back(static_cast<int>(list.size()));
-                }
-                output.size        = sizeof(output);
-                output.force       = force.data();
-                output.field       = field.data();
-                output.potential   = potential.data();
+                const std::size_t   rank = static_cast<std::size_t>(comm.rank);
+                std::vector<int>    own  = first[rank];
+                std::vector<Number> force, field, potential;
+                gmxfmm_options      options   = options_of_all;
+                gmxfmm_plan*        plan      = nullptr;
+                char                text[512] = "";
+                gmxfmm_output       output    = {};
+                Calls               calls(&plan);
+                options.num_threads = 1 + comm.rank % 2;
+                output.size         = sizeof(output);
                 output.want_energy = output.want_virial = 1;
-                Calls calls(&plan);
                 calls.then(
                     [&]
                     {
-                        return gmxfmm_create_parallel(&plan, &options, &comm, static_cast<std::int64_t>(n),
+                        return gmxfmm_create_parallel(&plan, &options, &comm, static_cast<std::int64_t>(own.size()),
                                                       s.box.data(), text, sizeof(text));
                     });
-                calls.message = calls.status != GMXFMM_OK ? text : "";
-                calls.then([&] { return gmxfmm_set_charges(plan, static_cast<std::int64_t>(n), q.data()); });
-                if (with_ids)
+                calls.message   = calls.status != GMXFMM_OK ? text : "";
+                const auto give = [&](const System& given)
                 {
-                    calls.then([&] { return gmxfmm_set_ids(plan, own.data()); });
-                }
-                calls.then([&] { return gmxfmm_set_exclusions(plan, start.data(), list.data()); });
+                    const std::vector<Number> q = of<Number>(own, s.q, 1);
+                    const Rows                rows(given, own);
+                    calls.then([&]
+                               { return gmxfmm_set_charges(plan, static_cast<std::int64_t>(own.size()), q.data()); });
+                    if (with_ids)
+                    {
+                        calls.then([&] { return gmxfmm_set_ids(plan, own.data()); });
+                    }
+                    calls.then([&] { return gmxfmm_set_exclusions(plan, rows.start.data(), rows.list.data()); });
+                    force.resize(3 * own.size() + 1);
+                    field.resize(3 * own.size() + 1);
+                    potential.resize(own.size() + 1);
+                    output.force     = force.data();
+                    output.field     = field.data();
+                    output.potential = potential.data();
+                };
+                give(s);
                 for (const Step& step : steps)
                 {
+                    if (step.dealt != nullptr)
+                    {
+                        own = (*step.dealt)[rank];
+                        give(*step.given);
+                    }
                     const std::vector<Number> x = of<Number>(own, step.x, 3);
                     calls.then([&] { return gmxfmm_set_box(plan, step.box.data()); });
                     if (step.assigns)
@@ -186,7 +210,7 @@ Together solve(const System&            s,
                 all.sums[rank][0] = output.energy_near;
                 all.sums[rank][1] = output.energy_far;
                 std::copy(output.virial, output.virial + 9, all.sums[rank].begin() + 2);
-                for (std::size_t k = 0; k < n; k++)
+                for (std::size_t k = 0; k < own.size(); k++)
                 {
                     const std::size_t i = static_cast<std::size_t>(own[k]);
                     all.potential[i]    = static_cast<double>(potential[k]);
@@ -204,8 +228,9 @@ Together solve(const System&            s,
 template <class Number = double>
 Together alone(const System& s, const gmxfmm_options& options, const std::vector<Step>& steps)
 {
-    std::vector<int> all(s.size()), start = {0}, list;
+    std::vector<int> all(s.size());
     std::iota(all.begin(), all.end(), 0);
+    const Rows   rows(s, all);
     char         text[512] = "";
     gmxfmm_plan* plan      = nullptr;
     Together     r;
@@ -215,21 +240,13 @@ Together alone(const System& s, const gmxfmm_options& options, const std::vector
     const std::vector<Number> q = of<Number>(all, s.q, 1);
     std::vector<Number>       force(3 * s.size()), field(3 * s.size()), potential(s.size());
     gmxfmm_output             output = {};
-    for (std::size_t i = 0; i < s.size(); i++)
-    {
-        if (!s.excluded.empty())
-        {
-            list.insert(list.end(), s.excluded[i].begin(), s.excluded[i].end());
-        }
-        start.push_back(static_cast<int>(list.size()));
-    }
-    output.size        = sizeof(output);
-    output.force       = force.data();
-    output.field       = field.data();
-    output.potential   = potential.data();
+    output.size                      = sizeof(output);
+    output.force                     = force.data();
+    output.field                     = field.data();
+    output.potential                 = potential.data();
     output.want_energy = output.want_virial = 1;
     EXPECT_EQ(gmxfmm_set_charges(plan, static_cast<std::int64_t>(s.size()), q.data()), GMXFMM_OK);
-    EXPECT_EQ(gmxfmm_set_exclusions(plan, start.data(), list.data()), GMXFMM_OK);
+    EXPECT_EQ(gmxfmm_set_exclusions(plan, rows.start.data(), rows.list.data()), GMXFMM_OK);
     for (const Step& step : steps)
     {
         const std::vector<Number> x = of<Number>(all, step.x, 3);
@@ -264,7 +281,11 @@ void expectSameBits(const Together& several, const Together& one)
 
 std::vector<Step> oneStep(const System& s)
 {
-    return {{s.x, s.box, true}};
+    Step step;
+    step.x       = s.x;
+    step.box     = s.box;
+    step.assigns = true;
+    return {step};
 }
 
 } // namespace
@@ -308,7 +329,7 @@ TEST(RanksOfCellsInSteps, HaveTheBitsOfOne)
             std::vector<Step> steps;
             options.boundary   = boundary;
             options.array_type = array;
-            Step step          = {s.x, s.box, true};
+            Step step          = oneStep(s)[0];
             for (int k = 0; k < 5; k++)
             {
                 step.assigns = k == 0 || k == 3;
@@ -353,6 +374,28 @@ TEST(RanksOfCells, HaveExcludedPairsAtAnyDistance)
         SCOPED_TRACE(ranks);
         expectSameBits(solve(s, options, deal(s.size(), ranks, Deal::AtRandom), oneStep(s)), one);
     }
+}
+
+/* Particles that go to other ranks in between, with the same exclusions and with others. */
+TEST(RanksOfCells, MayBeDealtAnew)
+{
+    System s     = ions(boxOfVolume(boxTypes()[0], 8), 300, 11);
+    System other = s;
+    for (std::size_t i = 0; i + 7 < s.size(); i += 5)
+    {
+        s.exclude(i, i + 3);
+        other.exclude(i, i + 7);
+    }
+    const gmxfmm_options options = explicitOptions(8, 6, 6, 6, 1);
+    const Dealt          dealt = deal(s.size(), 4, Deal::AtRandom, 1), anew = deal(s.size(), 4, Deal::AtRandom, 2);
+    std::vector<Step>    steps = {oneStep(s)[0], oneStep(s)[0]};
+    steps[1].dealt             = &anew;
+    steps[1].given             = &s;
+    expectSameBits(solve(s, options, dealt, steps), alone(s, options, oneStep(s)));
+    steps[1].given = &other;
+    expectSameBits(solve(s, options, dealt, steps), alone(other, options, oneStep(s)));
+    other.excluded.clear();
+    expectSameBits(solve(s, options, dealt, steps), alone(other, options, oneStep(s)));
 }
 
 /* Few particles, most of the ranks without any. */

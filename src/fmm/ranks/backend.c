@@ -44,8 +44,9 @@ struct fmm_divided
     int64_t*     sorted; /* size + 1: those whose results each rank computes, in the order of cells */
     int*         id;     /* as set, num_ids; NULL: in the order of ranks */
     int64_t      num_ids;
-    int *        excl_start, *excl_list;       /* as set, or NULL */
-    int          rows_are_new;                 /* exclusions, or whose rows they are */
+    int *        excl_start, *excl_list; /* as set, or NULL */
+    int          rows_are_new;           /* exclusions, or whose rows they are */
+    int *        rows, *list;            /* exclusions that the whole plan has, total + 1 rows; NULL: it has none */
     int64_t      charges_version, box_version; /* that the whole plan has */
     array        ids, x, gathered, result[c_results], packed;
 };
@@ -110,6 +111,14 @@ static void free_exclusions(gmxfmm_plan* plan)
     }
 }
 
+/* The whole plan has no exclusions, or other ones. */
+static void forget_rows(struct fmm_divided* d)
+{
+    free(d->rows);
+    free(d->list);
+    d->rows = d->list = NULL;
+}
+
 static void destroy(gmxfmm_plan* plan)
 {
     struct fmm_divided* d = plan->divided;
@@ -118,6 +127,7 @@ static void destroy(gmxfmm_plan* plan)
         return;
     }
     free_exclusions(plan);
+    forget_rows(d);
     gmxfmm_destroy(d->whole);
     free(d->start);
     free(d->sorted);
@@ -293,6 +303,33 @@ static gmxfmm_status gather_charges(gmxfmm_plan* plan)
     return agree_on_whole(plan, gmxfmm_set_charges(d->whole, d->total, d->x.at));
 }
 
+/* Exclusions of all particles to the whole plan, which keeps them as long as they are the same, whoever has which
+ * particles. Takes rows and list. */
+static gmxfmm_status set_rows(gmxfmm_plan* plan, int* rows, int* list)
+{
+    struct fmm_divided* d     = plan->divided;
+    const size_t        total = (size_t)d->total, num = (size_t)rows[total];
+    const int           same = d->rows != NULL && memcmp(d->rows, rows, (total + 1) * sizeof(int)) == 0 &&
+                     memcmp(d->list, list, num * sizeof(int)) == 0;
+    gmxfmm_status status = GMXFMM_OK;
+    if (!same)
+    {
+        status = num > 0 ? gmxfmm_set_exclusions(d->whole, rows, list) : gmxfmm_set_exclusions(d->whole, NULL, NULL);
+    }
+    forget_rows(d);
+    if (status == GMXFMM_OK)
+    {
+        d->rows = rows;
+        d->list = list;
+    }
+    else
+    {
+        free(rows);
+        free(list);
+    }
+    return agree_on_whole(plan, status);
+}
+
 /* The exclusions of all ranks, to the whole plan. Collective. */
 static gmxfmm_status gather_exclusions(gmxfmm_plan* plan)
 {
@@ -332,8 +369,8 @@ static gmxfmm_status gather_exclusions(gmxfmm_plan* plan)
             from += (size_t)length[k];
         }
         d->rows_are_new = 0;
-        status          = agree_on_whole(plan, num > 0 ? gmxfmm_set_exclusions(d->whole, rows, by_id)
-                                                       : gmxfmm_set_exclusions(d->whole, NULL, NULL));
+        status          = set_rows(plan, rows, by_id);
+        rows = by_id = NULL;
     }
     free(length);
     free(rows);
@@ -405,7 +442,11 @@ static gmxfmm_status assign_all(gmxfmm_plan* plan, const void* x)
     const int64_t before       = status == GMXFMM_OK ? d->whole->particles.n : 0;
     status                     = status == GMXFMM_OK ? follow_box(plan) : status;
     status                     = status == GMXFMM_OK ? gather_charges(plan) : status;
-    rows                       = d->rows_are_new || before != d->total;
+    if (before != d->total)
+    {
+        forget_rows(d);
+    }
+    rows   = d->rows_are_new || before != d->total;
     status = status == GMXFMM_OK ? fmm_ranks_reduce(&plan->ranks->comm, FMM_RANKS_MAX, &rows, &room, 1) : status;
     status = status == GMXFMM_OK && rows > 0 ? gather_exclusions(plan) : status;
     status = status == GMXFMM_OK ? gather_positions(plan, x) : status;
