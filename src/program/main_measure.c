@@ -4,6 +4,7 @@
 
 #include <math.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "main_ranks.h"
 
@@ -47,7 +48,11 @@ static gmxfmm_status create_on_ranks(const problem*        all,
                                      size_t                size)
 {
     const gmxfmm_system system = problem_system(all);
-    const main_task     task   = {1, 1, system.excl_start != NULL, all->targets.n > 0, *asked};
+    main_task           task   = {1, 1, system.excl_start != NULL, all->targets.n > 0, *asked, system.box != NULL, {0}};
+    if (system.box != NULL)
+    {
+        memcpy(task.box, system.box, sizeof(task.box));
+    }
     const gmxfmm_status status = main_ranks_tell(ranks, &task);
     return status == GMXFMM_OK
                ? gmxfmm_create_parallel_measured(plan, asked, &ranks->comm, &system, chosen, message, size)

@@ -33,14 +33,19 @@ static const double c_nowhere[3] = {0, 0, 0};
 /* The plan without particles, ready for execute. */
 static gmxfmm_status make_plan(const main_ranks* ranks, const main_task* task, gmxfmm_plan** plan)
 {
-    const int* excluded = task->excludes ? c_none : NULL;
+    const int*    excluded = task->excludes ? c_none : NULL;
+    const double* box      = task->has_box ? task->box : NULL;
     if (task->measures)
     {
-        const gmxfmm_system system = {
-            .size = sizeof(system), .x = c_nowhere, .q = c_nowhere, .excl_start = excluded, .excl_list = excluded};
+        const gmxfmm_system system = {.size       = sizeof(system),
+                                      .box        = box,
+                                      .x          = c_nowhere,
+                                      .q          = c_nowhere,
+                                      .excl_start = excluded,
+                                      .excl_list  = excluded};
         return gmxfmm_create_parallel_measured(plan, &task->options, &ranks->comm, &system, NULL, NULL, 0);
     }
-    gmxfmm_status status = gmxfmm_create_parallel(plan, &task->options, &ranks->comm, 0, NULL, NULL, 0);
+    gmxfmm_status status = gmxfmm_create_parallel(plan, &task->options, &ranks->comm, 0, box, NULL, 0);
     status               = status == GMXFMM_OK ? gmxfmm_set_charges(*plan, 0, c_nowhere) : status;
     if (status == GMXFMM_OK && task->excludes)
     {

@@ -17,6 +17,8 @@ typedef struct
 {
     int            solves, measures, excludes, has_targets;
     gmxfmm_options options;
+    int            has_box;
+    double         box[9];
 } main_task;
 
 /* On the first rank, once: main_solve.c or main_measure.c before it makes a plan, or else the program's end. */

@@ -35,7 +35,11 @@ create(const problem* all, const main_options* options, gmxfmm_plan** plan, char
     {
         return gmxfmm_create(plan, &options->solve, file->n, box, message, size);
     }
-    const main_task     task   = {1, 0, all->excluded.start != NULL, all->targets.n > 0, options->solve};
+    main_task task = {1, 0, all->excluded.start != NULL, all->targets.n > 0, options->solve, box != NULL, {0}};
+    if (box != NULL)
+    {
+        memcpy(task.box, box, sizeof(task.box));
+    }
     const gmxfmm_status status = main_ranks_tell(options->ranks, &task);
     return status == GMXFMM_OK
                ? gmxfmm_create_parallel(plan, &options->solve, &options->ranks->comm, file->n, box, message, size)

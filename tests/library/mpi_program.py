@@ -35,6 +35,16 @@ def rows(path, n, seed):
             print(*(f"{numbers.uniform(-1, 1):.6f}" for _ in range(4)), file=out)
 
 
+def ions(path, along):
+    """Neutral, in a periodic box: the FMM by cells of one level."""
+    numbers = random.Random(3)
+    with open(path, "w") as out:
+        print(f"# box: {along} 0 0 0 {along} 0 0 0 {along}", file=out)
+        for i in range(along ** 3):
+            place = [i % along, i // along % along, i // along ** 2]
+            print(*(f"{p + numbers.uniform(-0.2, 0.2):.6f}" for p in place), (-1) ** sum(place), file=out)
+
+
 def potentials(path):
     with open(path) as f:
         return [float(line.split()[4]) for line in f if not line.startswith("#")]
@@ -97,6 +107,9 @@ def main():
         compare(gmxfmm, launch, folder, [charges, "--method", "treecode", "--precision", "double"])
         compare(gmxfmm, launch, folder, [charges, "--method", "treecode", "--measure", "no", "--traversal", "dual"])
         compare(gmxfmm, launch, folder, [charges, "--method", "treecode", "--targets", targets, "--kernel", "yukawa", "--kappa", "0.5"])
+        crystal = os.path.join(folder, "crystal.txt")
+        ions(crystal, 6)
+        compare(gmxfmm, launch, folder, [crystal, "--method", "fmm", "--m2l", "fft", "--measure", "no"])
         measure(gmxfmm, launch, folder, charges)
         for arguments in ([os.path.join(folder, "none.txt")], [charges, "--method", "nothing"]):
             words, text = complain(gmxfmm, launch, arguments)

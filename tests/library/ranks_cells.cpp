@@ -489,6 +489,20 @@ TEST(RanksOfCellsErrors, SayWhatIsNotOffered)
     slab.periodic[0] = slab.periodic[1] = 1;
     expectAll(solve(s, slab, dealt, oneStep(s)), GMXFMM_ERROR_UNSUPPORTED, "periodic along all vectors");
 
+    onRanks(2,
+            [&](const gmxfmm_comm& comm)
+            {
+                const SystemView     view(s, Boundary::Tinfoil);
+                const gmxfmm_system  system    = view.get();
+                const gmxfmm_options asked     = askedOptions(1e-4);
+                gmxfmm_plan*         measured  = nullptr;
+                char                 text[512] = "";
+                EXPECT_EQ(
+                    gmxfmm_create_parallel_measured(&measured, &asked, &comm, &system, nullptr, text, sizeof(text)),
+                    GMXFMM_ERROR_UNSUPPORTED);
+                EXPECT_NE(std::string(text).find("measure on one rank"), std::string::npos) << text;
+            });
+
     gmxfmm_plan*         plan    = nullptr;
     const gmxfmm_options options = askedOptions(1e-4);
     const double         q       = 1;

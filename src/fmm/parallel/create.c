@@ -197,6 +197,14 @@ gmxfmm_status gmxfmm_create_parallel_measured(gmxfmm_plan**         plan,
     }
     status = status == GMXFMM_OK ? fmm_measured_treecode_options(&own, &accuracy, options, system, chosen, text, size)
                                  : status;
+    if (status == GMXFMM_OK && own.method == GMXFMM_FMM)
+    {
+        snprintf(
+            text, size,
+            "several ranks measure the error of a treecode alone: choose method = treecode, or measure on one rank "
+            "and make a plan with what it chose (gmxfmm_create_parallel)");
+        status = GMXFMM_ERROR_UNSUPPORTED;
+    }
     status = create(&made, &own, comm, status == GMXFMM_OK ? system->n : 0, status == GMXFMM_OK ? system->box : NULL, 1,
                     status, text, size);
     if (status != GMXFMM_OK)
