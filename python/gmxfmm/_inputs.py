@@ -109,6 +109,11 @@ def make_options(given: Mapping[str, Any], array_type: int) -> Options:
     return options
 
 
+def check_options(given: Mapping[str, Any]) -> None:
+    """Refuses options that there are not, and words and types that they do not take, before there is a system."""
+    make_options({name: value for name, value in given.items() if name != "precision" or value is not None}, 0)
+
+
 def is_auto(value: Any) -> bool:
     """Whether an option is left to the library."""
     return isinstance(value, (int, float)) and value == AUTO
