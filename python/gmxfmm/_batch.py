@@ -5,7 +5,7 @@ from __future__ import annotations
 import ctypes
 from contextlib import contextmanager
 from functools import partial
-from typing import Any, Callable, Iterator, List, Mapping, Optional, Sequence, Tuple
+from typing import Any, Callable, Dict, Iterator, List, Mapping, Optional, Sequence, Tuple
 
 import numpy as np
 
@@ -85,6 +85,10 @@ class Batch:
         self._accuracy = self._asked() if measure else None
         self._max_plans = max_plans
         self._kept: List[_Kept] = []  # the one used last comes first
+
+    def __getstate__(self) -> Dict[str, Any]:
+        """Without plans: a copy makes its own."""
+        return dict(self.__dict__, _kept=[])
 
     def _asked(self) -> Optional[float]:
         """The accuracy that each system is to have; None: none was asked for, or it is for Plan to refuse."""

@@ -207,32 +207,31 @@ def exclusion_lists(exclusions: Any, n: int) -> Tuple[Optional[np.ndarray], Opti
 
 
 class Fields(Mapping[str, Any]):
-    """Members of one of the library's structures: as attributes, and by name in brackets."""
+    """Members of one of the library's structures as they were: as attributes, and by name in brackets."""
 
     def __init__(self, structure: ctypes.Structure, **more: Any) -> None:
-        self._structure, self._more = structure, more
-        self._names = [field[0] for field in structure._fields_ if field[0] != "size"] + list(more)
+        self._values: Dict[str, Any] = {}  # copies, as texts are the plan's own
+        for name in (field[0] for field in structure._fields_):
+            value = getattr(structure, name)
+            if name in ("m2l", "method", "precision"):
+                value = (choices(name) or [])[value]
+            if name != "size":
+                self._values[name] = list(value) if isinstance(value, ctypes.Array) else value.decode() if isinstance(value, bytes) else value
+        self._values.update(more)
 
     def __getitem__(self, name: str) -> Any:
-        if name in self._more:
-            return self._more[name]
-        if name not in self._names:
-            raise KeyError(name)
-        value = getattr(self._structure, name)
-        if name in ("m2l", "method", "precision"):
-            return (choices(name) or [])[value]
-        return list(value) if isinstance(value, ctypes.Array) else value.decode() if isinstance(value, bytes) else value
+        return self._values[name]
 
     def __getattr__(self, name: str) -> Any:
-        if name.startswith("_") or name not in self._names:
+        if name.startswith("_") or name not in self._values:
             raise AttributeError(name)
-        return self[name]
+        return self._values[name]
 
     def __iter__(self) -> Iterator[str]:
-        return iter(self._names)
+        return iter(self._values)
 
     def __len__(self) -> int:
-        return len(self._names)
+        return len(self._values)
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({', '.join(f'{name}={value!r}' for name, value in self.items())})"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ctypes
-from typing import Any, FrozenSet, List, Optional, Sequence, Tuple
+from typing import Any, Dict, FrozenSet, List, Optional, Sequence, Tuple
 
 import numpy as np
 
@@ -91,8 +91,8 @@ class Plan:
         if measure or not is_auto(self._accuracy):
             options["accuracy"] = self._accuracy
         options["precision"] = precision or ("single" if self._dtype == np.float32 else "double")
-        single = self._dtype == np.float32
-        self._options = make_options(options, _TYPES["GMXFMM_SINGLE" if single else "GMXFMM_DOUBLE"])
+        self._given = options
+        self._options = self._make_options()
         self._on_device = bool(self._options.device)
         self._measures = bool(measure) and comm is None
         self._exclusions = exclusion_lists(exclusions, len(x))
@@ -106,9 +106,12 @@ class Plan:
 
     # ------------------------------------------------------------------------------------------------- making and measuring
 
-    def _system(self, x: np.ndarray) -> System:
+    def _make_options(self) -> Options:
+        return make_options(self._given, _TYPES["GMXFMM_SINGLE" if self._dtype == np.float32 else "GMXFMM_DOUBLE"])
+
+    def _system(self, x: Optional[np.ndarray]) -> System:
         start, others = self._exclusions
-        return System(ctypes.sizeof(System), len(x), _address(self._box), _address(x), _address(self._charges), _address(start), _address(others),
+        return System(ctypes.sizeof(System), len(self._charges), _address(self._box), _address(x), _address(self._charges), _address(start), _address(others),
                       None, self._targets, _address(self._target_positions))
 
     def _take_targets(self, places: Optional[np.ndarray]) -> None:
@@ -116,8 +119,9 @@ class Plan:
         self._target_positions = None if places is None else places.copy()
         self._targets = 0 if places is None else len(places)
 
-    def _make(self, x: np.ndarray, measured: bool) -> None:
-        """The library's plan for these positions and the targets; assigned, and without a step."""
+    def _make(self, x: Optional[np.ndarray], measured: bool) -> None:
+        """The library's plan for these positions and the targets; assigned, and without a step. None: a copy that is not measured,
+        and not assigned."""
         handle, message = ctypes.c_void_p(), ctypes.create_string_buffer(_MESSAGE_SIZE)
         system = self._system(x)
         if measured:
@@ -140,9 +144,9 @@ class Plan:
             status = library.gmxfmm_create(handle, self._options, system.n, system.box, message, _MESSAGE_SIZE)
         if status:
             raise library_error(status, message.value.decode())
-        if self._handle:
+        if self.__dict__.get("_handle"):
             library.gmxfmm_destroy(self._handle)
-        self._handle, self._n = handle, len(x)
+        self._handle, self._n, self._chosen = handle, len(self._charges), measured
         try:
             if not measured:
                 self._call("set_charges", system.n, system.q)
@@ -150,7 +154,8 @@ class Plan:
                     self._call("set_exclusions", system.excl_start, system.excl_list)
                 if self._target_positions is not None:
                     self._call("set_targets", system.num_targets, system.targets)
-                self._call("assign", system.x)
+                if x is not None:
+                    self._call("assign", system.x)
             info = self._info()
         except Error:
             self.close()
@@ -159,7 +164,8 @@ class Plan:
         self._check_accuracy(info)
         self._then = (self._charges, None if self._box is None else np.linalg.inv(self._lattice(self._box)))
         self._steps_left = 0
-        self._keep(x)
+        if x is not None:
+            self._keep(x)
 
     def _check_accuracy(self, info: InfoStructure) -> None:
         """An accuracy that was asked for and is missed by what is known of the error is an error, as in the program."""
@@ -181,17 +187,28 @@ class Plan:
     def _positions_now(self, positions: Any) -> np.ndarray:
         """Positions for a measurement: those given, or the last that were assigned, moved with the box. Charges that are on a
         device alone are fetched, too."""
-        if self._charges_on_device is not None:
-            self._charges = numbers("charges", to_host("charges", self._charges_on_device), (self._n,), self._dtype)
-            self._charges_on_device = None
+        self._fetch_charges()
         if positions is not None:
             return numbers("positions", to_host("positions", positions), (len(self._charges), 3), self._dtype)
-        if self._kept is None or self._kept[2] != len(self._charges):
+        x = self._kept_positions() if self._measures else None
+        if x is None:
             raise refuse("positions", "there are none to measure with: give them")
+        return x
+
+    def _kept_positions(self) -> Optional[np.ndarray]:
+        """The last that were assigned and kept, moved with the box; None: there are none of these particles."""
+        if self._kept is None or self._kept[2] != self._n:
+            return None
         x, box = numbers("positions", to_host("positions", self._kept[0]), (None, 3), self._dtype), self._kept[1]
         if box is None or self._box is None or np.array_equal(box, self._box):
             return x
         return np.ascontiguousarray(x @ np.linalg.solve(self._lattice(box), self._lattice(self._box)), dtype=self._dtype)
+
+    def _fetch_charges(self) -> None:
+        """Charges that are on a device alone come to the host."""
+        if self._charges_on_device is not None:
+            self._charges = numbers("charges", to_host("charges", self._charges_on_device), (self._n,), self._dtype)
+            self._charges_on_device = None
 
     def _measure_if_changed(self, positions: Any) -> None:
         """Measures again where charges or box are no longer those that were measured."""
@@ -210,8 +227,8 @@ class Plan:
             self._give_derivatives()
 
     def stop_measuring(self) -> None:
-        """From now on nothing is measured but by choose() and measure()."""
-        self._measures, self._kept = False, None
+        """From now on nothing is measured but by choose() and measure(), and copies, which are measured where this plan was."""
+        self._measures = False
 
     def choose(self, positions: Any = None, accuracy: Optional[float] = None) -> List[Measured]:
         """Measures settings on the system as it is now, and takes the cheapest that reach the accuracy.
@@ -272,6 +289,52 @@ class Plan:
             options.accuracy = max(1e-12, min(0.1, info.predicted_error))
         return options
 
+    # --------------------------------------------------------------------------------------------------------------- copies
+
+    def __getstate__(self) -> Dict[str, Any]:
+        """What the plan is made of, as it is now, without the library's plan: a copy makes its own when it is first used."""
+        if self._ranks is not None:
+            raise refuse("comm", "a plan of several ranks is not copied, as its communicator is not: make another one")
+        self._fetch_charges()
+        state = {**self.__dict__, "_kept": None, "_accuracy_of_options": self._options.accuracy}
+        x = self._kept_positions()
+        if x is not None:
+            state["_kept"] = (x.copy(), self._box, self._n)
+        for name in ("_options", "_then", "_extent"):
+            state.pop(name, None)
+        handle = state.pop("_handle", True)
+        return dict(state, _closed=not handle)
+
+    def __setstate__(self, state: Dict[str, Any]) -> None:
+        self.__dict__.update(state)
+        self._options = self._make_options()
+        self._options.accuracy = self.__dict__.pop("_accuracy_of_options")
+        self._steps_left = 0
+        if self.__dict__.pop("_closed"):
+            self._handle = ctypes.c_void_p()
+
+    def __getattr__(self, name: str) -> Any:
+        """Of a copy the library's plan, which it does not have before it is used."""
+        if name != "_handle" or "_options" not in self.__dict__:
+            raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+        self._make_copy()
+        return self._handle
+
+    def _make_copy(self, positions: Optional[np.ndarray] = None) -> None:
+        """The library's plan of a copy, at the positions kept or else at those given."""
+        x = self._kept_positions()
+        x = positions if x is None else x
+        if x is None and self._chosen:
+            raise refuse("positions", "there are none that this copy of a plan could be measured with: begin with step() or assign()")
+        try:
+            self._make(x, self._chosen)
+            if self._derivatives is not None:
+                self._give_derivatives()
+        except Error:
+            self.close()
+            del self._handle
+            raise
+
     # ------------------------------------------------------------------------------------------------------ what may change
 
     def set_charges(self, charges: Any, positions: Any = None) -> None:
@@ -293,6 +356,8 @@ class Plan:
 
     def _set_host_charges(self, q: np.ndarray, positions: Any) -> None:
         if len(q) != self._n:
+            if "_handle" not in self.__dict__:
+                self._make_copy(None)
             if self._measures and positions is None:
                 raise refuse("positions", f"there are {len(q)} charges instead of {self._n}: to measure with these, give their positions")
             self._exclusions, self._kept, self._steps_left, self._derivatives = (None, None), None, 0, None
@@ -453,6 +518,8 @@ class Plan:
         return bool((np.abs(now - self._extent) > CHANGE * self._extent).any())
 
     def _assign_host(self, x: np.ndarray, address: int) -> None:
+        if "_handle" not in self.__dict__:
+            self._make_copy(x)
         self._call("assign", address)
         if self._has_spread():
             self._make_again(x)
@@ -579,7 +646,7 @@ class Plan:
 
     def close(self) -> None:
         """Gives the plan's memory back; it is of no use then. May be called twice."""
-        handle, self._handle = self._handle, ctypes.c_void_p()
+        handle, self._handle = self.__dict__.get("_handle"), ctypes.c_void_p()
         if handle:
             library.gmxfmm_destroy(handle)
 
@@ -590,10 +657,12 @@ class Plan:
         self.close()
 
     def __del__(self) -> None:
-        if getattr(self, "_handle", None):
+        if self.__dict__.get("_handle"):
             self.close()
 
     def __repr__(self) -> str:
+        if "_handle" not in self.__dict__:
+            return f"Plan of {self._n} particles, a copy that was not used yet"
         if not self._handle:
             return "Plan, closed"
         info = self._info()

@@ -1,8 +1,10 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 """Arrays of a GPU by PyTorch, CuPy, JAX and the protocols alone. Skipped without a GPU or a library that has one; each library that
 is missing is skipped by name."""
+import copy
 import importlib
 import os
+import pickle
 import unittest
 
 import numpy as np
@@ -225,6 +227,19 @@ class Arrays:
         self.assertIsInstance(result.forces, self.kind())
         self.assertEqual(result.info.precision, "single")
         self.close(result.forces, gmxfmm.solve(x.astype(float), q.astype(float), 6, accuracy=1e-6).forces)
+
+    def test_copies(self):
+        x, q = self.data()
+        with gmxfmm.Plan(self.device(x), self.device(q), 6, accuracy=1e-4) as plan:
+            step = plan.step(self.device(x))
+            plan.set_charges(self.device((2 * q).astype(np.float32)))
+            for way in (copy.deepcopy, lambda thing: pickle.loads(pickle.dumps(thing))):
+                kept = way(step)
+                kept.check()
+                np.testing.assert_array_equal(self.host(kept.forces), self.host(step.forces))
+                self.assertEqual(float(kept.energy), float(step.energy))
+                with way(plan) as other:
+                    self.close(other.step(self.device(x)).forces, 4 * self.host(step.forces))
 
     def test_what_is_wrong_with_the_data_is_found_by_check(self):
         x, q = self.data()

@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 """The function of PyTorch, on the CPU: derivatives against differences, many systems, what is refused."""
+import copy
+import io
 import unittest
 
 import numpy as np
@@ -87,6 +89,26 @@ class Derivatives(unittest.TestCase):
             function(x, q, torch.tensor(skew(2))).backward()
         plan, = function.batch.plans
         self.assertLessEqual(plan.measured_error, 1e-6)
+
+    def test_models_are_copied_and_stored(self):
+        class Model(torch.nn.Module):
+            def __init__(self, charges):
+                super().__init__()
+                self.charges, self.coulomb = torch.nn.Parameter(charges), Coulomb(accuracy=1e-6)
+
+            def forward(self, x):
+                return self.coulomb(x, self.charges)
+
+        global StoredModel  # pickle looks it up by its name
+        StoredModel, Model.__qualname__ = Model, "StoredModel"
+        x, q = self.tensors(self.x, self.q)
+        model = Model(q.detach())
+        energy = model(x)
+        file = io.BytesIO()
+        torch.save(model, file)
+        file.seek(0)
+        for other in (copy.deepcopy(model), torch.optim.swa_utils.AveragedModel(model), torch.load(file, weights_only=False)):
+            self.assertAlmostEqual(other(x).item(), energy.item(), delta=1e-6 * abs(energy.item()))
 
     def test_options_are_told_apart(self):
         x, q = cloud(3000)
