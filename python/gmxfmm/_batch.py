@@ -11,7 +11,7 @@ import numpy as np
 
 from . import _check, _inputs
 from ._arrays import View, checked, library_of, to_host
-from ._inputs import AUTO, BoxLike, box_vectors, is_auto, make_options, numbers, refuse
+from ._inputs import BoxLike, box_vectors, numbers, refuse
 from ._library import DeviceOutput, Error
 from ._plan import CHANGE, Plan
 from ._results import ARRAYS, BLOCK, DeviceStep, Wanted, check_blocks, room, with_given
@@ -22,8 +22,6 @@ _MORE = 1.25
 # A plan is made for this share of the accuracy, as errors of systems of one kind differ: of liquids of 64 ions by a fifth. It costs an
 # order at most.
 _SHARE = 0.6
-# Where these are given and no accuracy, none is asked for; of the treecode's two, the last, both have to be.
-_SETTINGS = ("order", "grid", "depth", "theta", "degree")
 _OTHERS = 3  # plans that are tried on a system which the one used last does not serve
 
 
@@ -82,21 +80,13 @@ class Batch:
         flags = _inputs.periodic_flags(options.get("periodic", 0))
         self._periodic = flags if any(flags) else (1, 1, 1)
         self._kappa = options.get("kappa", 0) if options.get("kernel") == "yukawa" else 0
-        self._accuracy = self._asked() if measure else None
+        self._accuracy = _inputs.asked_of(self._given) if measure else None
         self._max_plans = max_plans
         self._kept: List[_Kept] = []  # the one used last comes first
 
     def __getstate__(self) -> Dict[str, Any]:
         """Without plans: a copy makes its own."""
         return dict(self.__dict__, _kept=[])
-
-    def _asked(self) -> Optional[float]:
-        """The accuracy that each system is to have; None: none was asked for, or it is for Plan to refuse."""
-        accuracy = self._given.get("accuracy", AUTO)
-        if not is_auto(accuracy):
-            return float(accuracy) if isinstance(accuracy, (int, float, np.number)) and accuracy > 0 else None
-        given = {name for name in _SETTINGS if not np.all(np.equal(self._given.get(name, AUTO), AUTO))}
-        return None if given & {"order", "grid", "depth"} or len(given) == 2 else float(make_options({}, 0).accuracy)
 
     @property
     def periodic(self) -> Tuple[int, int, int]:
@@ -242,17 +232,13 @@ class Batch:
         kind = _check.kind_of(forces, x, q, box)
         if not kind or kept.record.trusts(kind):
             return True
-        which, prefactor = _check.sample(len(x)) if box is None else np.arange(len(x)), kept.plan.prefactor
         try:
-            if box is None:
-                others = prefactor * _check.direct(which, x, q, kept.exclusions, self._kappa)
-            else:
+            if box is not None:
                 _change(kept.plan, q, box)  # on a device it has those of a later system
-                others = kept.plan.step(_check.shifted(x, box), energy=False, forces=True, assign=True).forces
-        except Error:  # in single precision two charges may stand at one place after that
+            error = _check.error_of(kept.plan, forces, x, q, box, kept.exclusions, self._kappa, self._surface) / asked
+        except Error:
             kept.record.add(kind, 1e300)
             return False
-        error = _check.difference(forces, which, others, x, q, box, self._surface and box is not None, prefactor) / asked
         kept.record.add(kind, error)
         return error <= 1
 

@@ -119,6 +119,19 @@ def is_auto(value: Any) -> bool:
     return isinstance(value, (int, float)) and value == AUTO
 
 
+# Where these are given and no accuracy, none is asked for; of the treecode's two, the last, both have to be.
+_SETTINGS = ("order", "grid", "depth", "theta", "degree")
+
+
+def asked_of(given: Mapping[str, Any]) -> Optional[float]:
+    """The accuracy that options ask for; None: none, or it is for the library to refuse."""
+    accuracy = given.get("accuracy", AUTO)
+    if not is_auto(accuracy):
+        return float(accuracy) if isinstance(accuracy, (int, float, np.number)) and accuracy > 0 else None
+    settings = {name for name in _SETTINGS if not np.all(np.equal(given.get(name, AUTO), AUTO))}
+    return None if settings & {"order", "grid", "depth"} or len(settings) == 2 else float(make_options({}, 0).accuracy)
+
+
 def _real(name: str, value: Any) -> np.ndarray:
     try:
         array = np.asarray(value)

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import ctypes
-from typing import Any, Dict, FrozenSet, List, Optional, Sequence, Tuple
+import math
+from typing import Any, Dict, FrozenSet, List, Optional, Sequence, Tuple, Union
 
 import numpy as np
 
-from . import _inputs
+from . import _check, _inputs
 from ._arrays import View, checked, library_of, to_host
 from ._inputs import AUTO, BoxLike, Info, Measured, box_vectors, exclusion_lists, is_auto, library_error, make_options, numbers, refuse
 from ._library import Error, Info as InfoStructure, Measurement, Options, System, header, library
@@ -162,6 +163,7 @@ class Plan:
             raise
         self._measured_error, self._extent = info.measured_error, np.array(info.extent)
         self._check_accuracy(info)
+        self._unmeasured, self._to_check, self._record, self._checked_error = False, False, _check.Record(), float("nan")
         self._then = (self._charges, None if self._box is None else np.linalg.inv(self._lattice(self._box)))
         self._steps_left = 0
         if x is not None:
@@ -210,14 +212,18 @@ class Plan:
             self._charges = numbers("charges", to_host("charges", self._charges_on_device), (self._n,), self._dtype)
             self._charges_on_device = None
 
+    def _has_other_charges(self) -> bool:
+        """Whether charges are not those that were measured."""
+        charges = self._then[0]
+        return charges is not self._charges and (len(charges) != len(self._charges) or
+                                                 bool(np.linalg.norm(self._charges - charges) > CHANGE * np.linalg.norm(charges)))
+
     def _measure_if_changed(self, positions: Any) -> None:
         """Measures again where charges or box are no longer those that were measured."""
         if not self._measures:
             return
-        charges, inverse = self._then
-        same_charges = charges is self._charges or (len(charges) == len(self._charges) and
-                                                    np.linalg.norm(self._charges - charges) <= CHANGE * np.linalg.norm(charges))
-        if same_charges and (inverse is None or self._box is None or _inputs.same_shape(self._lattice(self._box), inverse, CHANGE)):
+        inverse = self._then[1]
+        if (self._unmeasured or not self._has_other_charges()) and (inverse is None or self._box is None or _inputs.same_shape(self._lattice(self._box), inverse, CHANGE)):
             return
         self._make_again(self._positions_now(positions))
 
@@ -337,12 +343,22 @@ class Plan:
 
     # ------------------------------------------------------------------------------------------------------ what may change
 
-    def set_charges(self, charges: Any, positions: Any = None) -> None:
+    def set_charges(self, charges: Any, positions: Any = None, *, measure: Union[bool, str, None] = None) -> None:
         """New charges (n). With another n exclusions are none, and positions (n, 3) are needed if the plan measures.
 
-        Charges that differ from those measured by more than a tenth of their RMS are measured again, at the positions given or
-        those of the last assignment. Charges of a device are put on the current stream, and are not looked at.
+        measure  None: in a plan that measures, charges that differ from those measured by more than a tenth of their RMS are
+                 measured again, at the positions given or those of the last assignment. True: they are in any case. False: settings
+                 stay, and measured_error is nan after such a change. "once": settings stay as long as charges are of a kind that
+                 they serve, for the charges of iterations: the next step of host arrays looks what kind these are and checks its
+                 forces, but most of those of a kind that is known to be served (checked_error). Where they miss the accuracy it is
+                 measured again, with these charges, and the step is done again
+
+        Charges of a device are put on the current stream, and are not looked at.
         """
+        if measure not in (None, True, False, "once"):
+            raise refuse("measure", f"it is {measure!r}, it must be True, False, 'once' or None")
+        if measure == "once" and not self._chosen:
+            raise refuse("measure", "it is 'once', but nothing was measured: the plan was made with measure=False")
         door = library_of(charges)
         if door is not None and self._on_device:
             view = checked(door, "charges", charges, (None,), self._type)
@@ -352,9 +368,9 @@ class Plan:
                 self._charges_on_device = door.copy(charges)
                 door.finish(view)
                 return
-        self._set_host_charges(numbers("charges", to_host("charges", charges), (None,), self._dtype).copy(), positions)
+        self._set_host_charges(numbers("charges", to_host("charges", charges), (None,), self._dtype).copy(), positions, measure)
 
-    def _set_host_charges(self, q: np.ndarray, positions: Any) -> None:
+    def _set_host_charges(self, q: np.ndarray, positions: Any, measure: Union[bool, str, None]) -> None:
         if len(q) != self._n:
             if "_handle" not in self.__dict__:
                 self._make_copy(None)
@@ -363,7 +379,14 @@ class Plan:
             self._exclusions, self._kept, self._steps_left, self._derivatives = (None, None), None, 0, None
         self._call("set_charges", len(q), q.ctypes.data)
         self._n, self._charges, self._charges_on_device = len(q), q, None
-        self._measure_if_changed(positions)
+        if measure is True:
+            self._make_again(self._positions_now(positions))
+        elif measure is None or self._targets:
+            self._unmeasured = self._to_check = False
+            self._measure_if_changed(positions)
+        else:
+            self._unmeasured = self._has_other_charges()
+            self._to_check = measure == "once" and self._unmeasured
 
     def set_box(self, box: BoxLike, positions: Any = None) -> None:
         """A new box, as of Plan. Particles keep their cells, which move with it, until the next assignment.
@@ -498,8 +521,55 @@ class Plan:
             status = library.gmxfmm_execute(self._handle, address, step._reference)
         if status:
             raise self._error(status)
+        if self._to_check:
+            self._check_charges(x, step)
         self._steps_left -= 1
         return step
+
+    def _check_charges(self, x: np.ndarray, step: Step) -> None:
+        """Whether the settings serve the charges, which were not measured, at the positions of this step. If not they are measured, and
+        the step is done again."""
+        self._to_check, left = False, self._steps_left
+        try:
+            if self._serves(x, step):
+                return
+            self._steps_left = left = 0
+            self._make_again(x)
+            self._assign_host(x, x.ctypes.data)
+            left = self._steps_left
+            status = library.gmxfmm_execute(self._handle, x.ctypes.data, step._reference)
+            if status:
+                raise self._error(status)
+        finally:
+            self._steps_left = left
+
+    def _serves(self, x: np.ndarray, step: Step) -> bool:
+        q, box, asked = self._charges, self._box, _inputs.asked_of(self._given) if is_auto(self._accuracy) else self._accuracy
+        if asked is None or not q.any():
+            return True
+        forces, felt = step.forces, step.forces
+        if forces is None and step.potential is not None:  # tells kinds apart as forces do
+            felt = (q * step.potential / _check.spacing(x, box))[:, None]
+        if felt is None:
+            forces = felt = self.step(x, energy=False, forces=True, assign=False).forces
+        kind = _check.kind_of(felt, x, q, box) + (int(forces is None),)
+        if self._record.trusts(kind):
+            return True
+        if forces is None:
+            forces = self.step(x, energy=False, forces=True, assign=False).forces
+        options = self._options
+        kappa = options.kappa if options.method and options.kernel else 0.0
+        surface = options.boundary == header.enums["gmxfmm_boundary"]["GMXFMM_VACUUM"]
+        try:
+            error = _check.error_of(self, forces, x, q, box, self._exclusions, kappa, surface)
+        except Error:  # a shift put two charges at one place
+            error = math.inf
+        self._record.add(kind, error / asked)
+        if error <= asked:
+            self._checked_error = error if math.isnan(self._checked_error) else max(error, self._checked_error)
+            if box is not None:  # into the cells of this step again
+                self._assign_host(x, x.ctypes.data)
+        return error <= asked
 
     def _num_parameters(self) -> int:
         if self._derivatives is None or len(self._derivatives[0]) == 1:
@@ -609,9 +679,15 @@ class Plan:
     @property
     def measured_error(self) -> float:
         """Relative RMS error of forces as it was measured last, or with targets, if that is larger, of potential or field there; nan:
-        it was not, or not with these exclusions or targets."""
+        it was not, or not with these exclusions, targets or charges."""
         now = self._info().measured_error
-        return self._measured_error if np.isnan(now) else now
+        return float("nan") if self._unmeasured else self._measured_error if np.isnan(now) else now
+
+    @property
+    def checked_error(self) -> float:
+        """The largest relative RMS error of forces that was found in charges set with measure="once" since it was measured last; nan:
+        none was looked for."""
+        return self._checked_error
 
     @property
     def tried(self) -> List[Measured]:
@@ -627,6 +703,12 @@ class Plan:
     def box(self) -> Optional[np.ndarray]:
         """(3, 3), vectors in rows, a copy; None of an open system."""
         return None if self._box is None else self._box.copy()
+
+    @property
+    def charges(self) -> np.ndarray:
+        """(n), a copy on the host."""
+        self._fetch_charges()
+        return self._charges.copy()
 
     @property
     def prefactor(self) -> float:
