@@ -5,7 +5,7 @@ from __future__ import annotations
 import ctypes
 from contextlib import contextmanager
 from functools import partial
-from typing import Any, Callable, Dict, Iterator, List, Mapping, Optional, Sequence, Tuple
+from typing import TYPE_CHECKING, Any, Callable, Dict, Iterator, List, Mapping, Optional, Sequence, Tuple
 
 import numpy as np
 
@@ -13,8 +13,12 @@ from . import _check, _inputs
 from ._arrays import View, checked, library_of, to_host
 from ._inputs import BoxLike, box_vectors, numbers, refuse
 from ._library import DeviceOutput, Error
+from ._options import Options, Precision
 from ._plan import CHANGE, Plan
 from ._results import ARRAYS, BLOCK, DeviceStep, Wanted, check_blocks, room, with_given
+
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
 
 # A plan of cells for n particles is taken for others, too, whose number differs by a quarter at most, which is a twelfth in
 # the length of a cell. On a device it is not: another number means an assignment that waits.
@@ -71,10 +75,12 @@ class Batch:
     Not to be used by two threads at once.
     """
 
-    def __init__(self, *, measure: bool = True, precision: Optional[str] = None, exclusions: Any = None, max_plans: int = 32, **options: Any) -> None:
+    def __init__(self, *, measure: bool = True, precision: Optional[Precision] = None, exclusions: Any = None, max_plans: int = 32,
+                 **options: Unpack[Options]) -> None:
+        _inputs.check_options(options if precision is None else {**options, "precision": precision})
         if not isinstance(max_plans, (int, np.integer)) or max_plans < 1:
             raise refuse("max_plans", f"it is {max_plans!r}, it must be an integer of at least 1")
-        self._given = dict(options, measure=measure, precision=precision, exclusions=exclusions)
+        self._given: Dict[str, Any] = dict(options, measure=measure, precision=precision, exclusions=exclusions)
         self._exact = exclusions is not None
         self._surface = options.get("boundary") == "vacuum"
         flags = _inputs.periodic_flags(options.get("periodic", 0))

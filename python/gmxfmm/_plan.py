@@ -4,16 +4,20 @@ from __future__ import annotations
 
 import ctypes
 import math
-from typing import Any, Dict, FrozenSet, List, Optional, Sequence, Tuple, Union
+from typing import TYPE_CHECKING, Any, Dict, FrozenSet, List, Optional, Sequence, Tuple, Union
 
 import numpy as np
 
 from . import _check, _inputs
 from ._arrays import View, checked, library_of, to_host
 from ._inputs import AUTO, BoxLike, Info, Measured, box_vectors, exclusion_lists, is_auto, library_error, make_options, numbers, refuse
-from ._library import Error, Info as InfoStructure, Measurement, Options, System, header, library
+from ._library import Error, Info as InfoStructure, Measurement, Options as OptionsStructure, System, header, library
 from ._ranks import Communicator
+from ._options import Options, Precision
 from ._results import DeviceStep, HostStep, Out, Step, Wanted, prepare
+
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
 
 _TYPES = header.enums["gmxfmm_precision"]
 _CAN = header.enums["gmxfmm_capability"]
@@ -58,7 +62,9 @@ class Plan:
     """
 
     def __init__(self, positions: Any, charges: Any, box: BoxLike = None, *, exclusions: Any = None, targets: Any = None,
-                 precision: Optional[str] = None, measure: bool = True, assign_every: int = 1, comm: Any = None, **options: Any) -> None:
+                 precision: Optional[Precision] = None, measure: bool = True, assign_every: int = 1, comm: Any = None,
+                 **given: Unpack[Options]) -> None:
+        options: Dict[str, Any] = dict(given)
         self._handle = ctypes.c_void_p()
         self._door: Any = library_of(positions)
         self._ranks = None if comm is None else Communicator(comm)
@@ -107,7 +113,7 @@ class Plan:
 
     # ------------------------------------------------------------------------------------------------- making and measuring
 
-    def _make_options(self) -> Options:
+    def _make_options(self) -> OptionsStructure:
         return make_options(self._given, _TYPES["GMXFMM_SINGLE" if self._dtype == np.float32 else "GMXFMM_DOUBLE"])
 
     def _system(self, x: Optional[np.ndarray]) -> System:
@@ -281,9 +287,9 @@ class Plan:
             raise library_error(status, message.value.decode())
         return Measured(found)
 
-    def _settings(self) -> Options:
+    def _settings(self) -> OptionsStructure:
         """The options, with the settings in use as if they had been given, and an accuracy that a reference can be made for."""
-        info, options = self._info(), Options.from_buffer_copy(self._options)
+        info, options = self._info(), OptionsStructure.from_buffer_copy(self._options)
         options.method = info.method
         if options.method:
             options.theta, options.degree, options.leaf, options.accuracy = info.theta, info.degree, info.leaf, AUTO

@@ -2,15 +2,19 @@
 """Charges that minimise an energy which is quadratic in them: charge equilibration."""
 from __future__ import annotations
 
-from typing import Any, Callable, NamedTuple, Optional, Tuple
+from typing import TYPE_CHECKING, Any, Callable, NamedTuple, Optional, Tuple
 
 import numpy as np
 
 from ._arrays import to_host
 from ._inputs import BoxLike, Info, numbers, refuse
 from ._library import Error
+from ._options import KeptOptions
 from ._plan import Plan
 from ._results import Step
+
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
 
 _ROUNDING = 1e-14  # of a chemical potential, over that of electronegativities
 _ROUNDS = 5  # a measurement for each at most; the charges of the second are hardly ever another kind
@@ -104,7 +108,7 @@ class _Minimum:
 
 def qeq(positions: Any, electronegativity: Any, hardness: Any, box: BoxLike = None, *, total_charge: float = 0.0, correction: Any = None,
         start: Any = None, plan: Optional[Plan] = None, tolerance: float = 1e-8, max_iterations: int = 500, virial: bool = False,
-        **options: Any) -> Equilibrium:
+        **options: Unpack[KeptOptions]) -> Equilibrium:
     """Charges q of the least energy sum chi q + 1/2 sum eta q^2 + 1/2 sum q phi(q) with a given sum, by conjugate gradients.
 
     positions          (n, 3), arrays of the host

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import copy
-from typing import Any, Dict, List, Optional, Tuple
+from typing import TYPE_CHECKING, Any, Dict, List, Optional, Tuple
 
 import numpy as np
 from ase import Atoms, units
@@ -11,7 +11,11 @@ from ase.calculators.calculator import Calculator, all_changes
 from ase.stress import full_3x3_to_voigt_6_stress
 
 from ._inputs import check_options, refuse
+from ._options import KeptOptions
 from ._plan import Plan
+
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
 
 __all__ = ["Coulomb"]
 
@@ -34,7 +38,7 @@ class Coulomb(Calculator):
     implemented_properties: List[str] = ["energy", "free_energy", "forces", "stress", "potential"]
     default_parameters: Dict[str, Any] = {"charges": None, "prefactor": units.Hartree * units.Bohr}
 
-    def __init__(self, charges: Any = None, **options: Any) -> None:
+    def __init__(self, charges: Any = None, **options: Unpack[KeptOptions]) -> None:
         super().__init__()
         self._plan: Optional[Plan] = None
         self._charges: Optional[np.ndarray] = None

@@ -4,7 +4,7 @@ with CUDA; what leaves the device then is a cell that is there, and what Batch c
 from __future__ import annotations
 
 from collections import OrderedDict
-from typing import Any, Optional, Sequence, Tuple, Union
+from typing import TYPE_CHECKING, Any, Optional, Sequence, Tuple, Union
 
 import numpy as np
 import torch
@@ -13,6 +13,10 @@ from torch import Tensor
 from ._batch import Batch
 from ._inputs import refuse
 from ._library import Error
+from ._options import BatchOptions
+
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
 
 __all__ = ["Coulomb", "coulomb"]
 
@@ -117,7 +121,7 @@ class Coulomb:
     options  of Batch: accuracy, measure, precision, exclusions, prefactor, max_plans, ...
     """
 
-    def __init__(self, **options: Any) -> None:
+    def __init__(self, **options: Unpack[BatchOptions]) -> None:
         self.batch = Batch(**options)
 
     def __call__(self, x: Tensor, q: Tensor, cell: Optional[Tensor] = None, offsets: Union[Sequence[int], Tensor, None] = None) -> Tensor:
@@ -144,7 +148,8 @@ class Coulomb:
         return energy[0] if alone else energy
 
 
-def coulomb(x: Tensor, q: Tensor, cell: Optional[Tensor] = None, offsets: Union[Sequence[int], Tensor, None] = None, **options: Any) -> Tensor:
+def coulomb(x: Tensor, q: Tensor, cell: Optional[Tensor] = None, offsets: Union[Sequence[int], Tensor, None] = None,
+            **options: Unpack[BatchOptions]) -> Tensor:
     """Coulomb energy 1/2 sum q phi, prefactor * charge^2 / length, with first derivatives by x, q and cell.
 
     x        (n, 3), float32 or float64, on the CPU or a GPU; of many systems (systems, n, 3), or (all particles, 3) with offsets
@@ -158,7 +163,7 @@ def coulomb(x: Tensor, q: Tensor, cell: Optional[Tensor] = None, offsets: Union[
     shape of the cell and these options makes a plan, which is measured unless measure=False; the last 16 sets of options keep
     their plans. An object Coulomb keeps its own.
     """
-    key = (*((name, _key(options[name])) for name in sorted(options)),)
+    key = (*((name, _key(value)) for name, value in sorted(options.items())),)
     found = _kept.pop(key, None)
     if found is None:
         found = Coulomb(**options)

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # The Python package: its tests with the library just built, then a wheel, made from the checkout and installed in a fresh
 # virtual environment, where what is not a matter of the sources alone passes again; and an editable install. All of pip's work is
-# done offline, but numpy and ASE are fetched where the machine has none. Tests that need ASE, PyTorch, CuPy, JAX or a GPU
+# done offline, but numpy, ASE and mypy are fetched where the machine has none. Tests that need ASE, PyTorch, CuPy, JAX or a GPU
 # are skipped by name without these. 77: skipped.
 #   python.sh SOURCE LIBRARY COMPILER WORK PROGRAM
 set -euo pipefail
@@ -19,6 +19,9 @@ if ! "$python" -c 'import numpy' 2>/dev/null; then
 fi
 if ! "$python" -c 'import ase' 2>/dev/null; then
     timeout 120 "${pip[@]}" install ase >ase.log 2>&1 || echo "no ASE, and pip cannot fetch it: its tests are skipped"
+fi
+if ! "$python" -c 'import mypy' 2>/dev/null; then
+    timeout 120 "${pip[@]}" install mypy >mypy.log 2>&1 || echo "no mypy, and pip cannot fetch it: its test is skipped"
 fi
 export CC=$compiler GMXFMM_HEADER=$source/src/fmm/gmxfmm.h PYTHONDONTWRITEBYTECODE=1
 before=$(find "$source/python" | sort)
