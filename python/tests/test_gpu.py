@@ -425,6 +425,21 @@ class Differentiated(WithTorch, unittest.TestCase):
         for take in (3, 2):
             self.assertTrue(self.torch.autograd.gradcheck(Coulomb(accuracy=1e-7), given[:take], eps=1e-4, atol=1e-5, rtol=1e-4))
 
+    def test_second_derivatives_and_func(self):
+        from gmxfmm.torch import Coulomb
+        x, q = cloud(100)
+        products, slopes = [], []
+        for device in ("cpu", "cuda"):
+            function = Coulomb(accuracy=1e-7)
+            at, charges = (self.torch.tensor(array, device=device, requires_grad=True) for array in (x, q))
+            way = self.torch.tensor(x[::-1].copy(), device=device)
+            first, = self.torch.autograd.grad(function(at, charges), at, create_graph=True)
+            products.append([one.cpu().numpy() for one in self.torch.autograd.grad((first * way).sum(), (at, charges))])
+            slopes.append(self.torch.func.grad(function)(at.detach(), charges.detach()).cpu().numpy())
+        for one, other in zip(*products):
+            self.assertLess(rms_error(one, other), 3e-7)  # both have an error of 1e-7
+        self.assertLess(rms_error(*slopes), 3e-7)
+
     def test_many_systems_and_a_cell_of_the_host(self):
         from gmxfmm.torch import Coulomb
         torch, (x, q) = self.torch, melt(2)
