@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import difflib
 from typing import Any, Dict, Iterator, List, Mapping, Optional, Tuple, Union
 
 import numpy as np
@@ -73,7 +74,9 @@ def _set_devices(options: Options, name: str, value: Any) -> None:
 
 def _set_option(options: Options, name: str, value: Any) -> None:
     if name not in _FIELDS or name in _FIXED:
-        raise refuse(name, f"there is no option {name!r}; there are {', '.join(sorted(set(_FIELDS) - _FIXED))}")
+        like = difflib.get_close_matches(name, set(_FIELDS) - _FIXED, 1)
+        raise refuse(name, f"there is no option {name!r}; " + (f"did you mean {like[0]!r}? There" if like else "there")
+                     + f" are {', '.join(sorted(set(_FIELDS) - _FIXED))}")
     kind = _FIELDS[name]
     if name == "cache_dir":
         setattr(options, name, None if value is None else str(value).encode())

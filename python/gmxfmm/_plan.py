@@ -363,6 +363,8 @@ class Plan:
         """
         if measure not in (None, True, False, "once"):
             raise refuse("measure", f"it is {measure!r}, it must be True, False, 'once' or None")
+        if measure == "once" and self._ranks is not None:
+            raise refuse("measure", "it is 'once', which several ranks do not check: leave it out, choose() measures")
         if measure == "once" and not self._chosen:
             raise refuse("measure", "it is 'once', but nothing was measured: the plan was made with measure=False")
         door = library_of(charges)

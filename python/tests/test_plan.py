@@ -1,7 +1,9 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 """A plan that is kept: steps, what may change, when it is measured, and what is refused."""
+import copy
 import gc
 import unittest
+import unittest.mock
 
 import numpy as np
 
@@ -403,6 +405,13 @@ class MeasuredOnce(unittest.TestCase):
                 plan.set_charges(self.q, measure="twice")
         with gmxfmm.Plan(self.x, self.q, 6, measure=False) as plan, self.assertRaisesRegex(gmxfmm.Error, "nothing was measured"):
             plan.set_charges(self.q, measure="once")
+
+    def test_on_several_ranks(self):
+        with gmxfmm.Plan(self.x, self.q, 6, measure=False) as plan, unittest.mock.patch.object(plan, "_ranks", object()):
+            with self.assertRaisesRegex(gmxfmm.Error, "several ranks"):
+                plan.set_charges(self.q, measure="once")
+            with self.assertRaisesRegex(gmxfmm.Error, "comm: .*not copied"):
+                copy.copy(plan)
 
 
 class Left(unittest.TestCase):

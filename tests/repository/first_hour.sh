@@ -94,10 +94,10 @@ block README.md c "# gmx-fmm: the fast multipole method in GROMACS" >ten.c
 cc -Wall -Wextra -Werror -o ten ten.c $(PKG_CONFIG_PATH=$HOME/gmxfmm/lib/pkgconfig pkg-config --cflags --libs gmxfmm)
 LD_LIBRARY_PATH=$HOME/gmxfmm/lib ./ten >ten.out || die "the program of README.md failed"
 printf '# box: 4 0 0  0 4 0  0 0 4\n# periodic: 1 1 1\n0 0 0 1\n1 0 0 -1\n' >ten.txt
-gmxfmm solve ten.txt --accuracy 1e-6 --output ten.solved >ten.energy
-awk 'FILENAME == "ten.energy" { if ($1 == "energy:") energy = $2; next } FILENAME == "ten.solved" { if ($1 !~ /^#/ && !force) force = $6; next }
+gmxfmm solve ten.txt --accuracy 1e-6 --output solved.txt >ten.energy
+awk 'FILENAME == "ten.energy" { if ($1 == "energy:") energy = $2; next } FILENAME == "solved.txt" { if ($1 !~ /^#/ && !force) force = $6; next }
     { sub(/,/, "", $2); a = $2 - energy; b = $4 - force; good = energy && force && a * a < 1e-4 && b * b < 1e-4 } END { exit !good }' \
-    ten.energy ten.solved ten.out || die "the program of README.md printed: $(cat ten.out)"
+    ten.energy solved.txt ten.out || die "the program of README.md printed: $(cat ten.out)"
 say "    $(cat ten.out)"
 
 if ((gromacs)); then
