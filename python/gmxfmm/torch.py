@@ -11,7 +11,7 @@ from __future__ import annotations
 import json
 import uuid
 from collections import OrderedDict
-from typing import TYPE_CHECKING, Any, Dict, List, Optional, Sequence, Tuple, Union
+from typing import TYPE_CHECKING, Any, Dict, List, Optional, Sequence, Tuple, Union, get_type_hints
 from weakref import WeakValueDictionary
 
 import numpy as np
@@ -193,18 +193,10 @@ def _second_fake(weight: Tensor, way_x: Tensor, way_q: Tensor, way_cell: Optiona
 
 
 def _operator(function: Any, fake: Any) -> Any:
-    # types are given as text here, which PyTorch would have to look up
-    schema = torch.library.infer_schema(_with_types(function), mutates_args=())
-    made = torch.library.custom_op("gmxfmm::" + function.__name__[1:], function, mutates_args=(), schema=schema)
+    function.__annotations__ = get_type_hints(function)  # which are text as they stand, and PyTorch looks for types
+    made = torch.library.custom_op("gmxfmm::" + function.__name__[1:], function, mutates_args=())
     made.register_fake(fake)
     return made
-
-
-def _with_types(function: Any) -> Any:
-    import typing
-
-    function.__annotations__ = typing.get_type_hints(function)
-    return function
 
 
 energies, gradient, second = _operator(_energies, _energies_fake), _operator(_gradient, _gradient_fake), _operator(_second, _second_fake)
