@@ -50,7 +50,14 @@ def _is_contiguous(shape: Tuple[int, ...], strides: Optional[Tuple[int, ...]]) -
     return True
 
 
-class Torch:
+class Door:
+    """A library with arrays of a device. There is one object for each, also where it is copied or read from a file."""
+
+    def __reduce__(self) -> Tuple[Any, ...]:
+        return door_to, (type(self),)
+
+
+class Torch(Door):
     """PyTorch; work goes on its current stream of the array's device."""
 
     writes = True  # whether arrays of this library may be written to
@@ -81,7 +88,7 @@ class Torch:
         """Later work of the library comes behind ours, as it is on the same stream."""
 
 
-class CuPy:
+class CuPy(Door):
     """CuPy; work goes on its current stream."""
 
     writes = True  # whether arrays of this library may be written to
@@ -113,7 +120,7 @@ class CuPy:
         """As of PyTorch."""
 
 
-class Jax:
+class Jax(Door):
     """JAX, which has no current stream: its array is waited for, work goes on the legacy default stream, and is waited for."""
 
     writes = False  # whether arrays of this library may be written to
@@ -152,7 +159,7 @@ class Jax:
         wait(view.device, view.stream)
 
 
-class Other:
+class Other(Door):
     """Arrays with __cuda_array_interface__ or DLPack alone. Results are arrays of CuPy or, where there is none, of PyTorch."""
 
     writes = True  # whether arrays of this library may be written to
@@ -213,6 +220,13 @@ class Other:
 _libraries: dict = {}
 
 
+def door_to(kind: Any) -> Any:
+    """The object of this class."""
+    if kind not in _libraries:
+        _libraries[kind] = kind()
+    return _libraries[kind]
+
+
 def library_of(array: Any) -> Optional[Any]:
     """The door to the library that an array of a device is of; None: an array, list or number of the host."""
     if type(array) is np.ndarray:
@@ -236,9 +250,7 @@ def library_of(array: Any) -> Optional[Any]:
         kind = Other
     else:
         return None
-    if kind not in _libraries:
-        _libraries[kind] = kind()
-    return _libraries[kind]
+    return door_to(kind)
 
 
 def checked(door: Any, name: str, array: Any, shape: Tuple[Optional[int], ...], dtype: Optional[str]) -> View:

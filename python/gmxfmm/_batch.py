@@ -3,18 +3,23 @@
 from __future__ import annotations
 
 import ctypes
+import math
 from contextlib import contextmanager
 from functools import partial
-from typing import Any, Callable, Iterator, List, Mapping, Optional, Sequence, Tuple
+from typing import TYPE_CHECKING, Any, Callable, Dict, Iterator, List, Mapping, Optional, Sequence, Tuple
 
 import numpy as np
 
 from . import _check, _inputs
 from ._arrays import View, checked, library_of, to_host
-from ._inputs import AUTO, BoxLike, box_vectors, is_auto, make_options, numbers, refuse
+from ._inputs import BoxLike, box_vectors, numbers, refuse
 from ._library import DeviceOutput, Error
+from ._options import Options, Precision
 from ._plan import CHANGE, Plan
 from ._results import ARRAYS, BLOCK, DeviceStep, Wanted, check_blocks, room, with_given
+
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
 
 # A plan of cells for n particles is taken for others, too, whose number differs by a quarter at most, which is a twelfth in
 # the length of a cell. On a device it is not: another number means an assignment that waits.
@@ -22,8 +27,9 @@ _MORE = 1.25
 # A plan is made for this share of the accuracy, as errors of systems of one kind differ: of liquids of 64 ions by a fifth. It costs an
 # order at most.
 _SHARE = 0.6
-# Where these are given and no accuracy, none is asked for; of the treecode's two, the last, both have to be.
-_SETTINGS = ("order", "grid", "depth", "theta", "degree")
+# Differences of first derivatives are taken over twice this, in mean distances of particles, RMS charges or lengths of the box: their own
+# error is some ten times the square, and rounding over it.
+_NEAR, _NEAR_IN_SINGLE = 1e-5, 3e-3
 _OTHERS = 3  # plans that are tried on a system which the one used last does not serve
 
 
@@ -73,26 +79,25 @@ class Batch:
     Not to be used by two threads at once.
     """
 
-    def __init__(self, *, measure: bool = True, precision: Optional[str] = None, exclusions: Any = None, max_plans: int = 32, **options: Any) -> None:
+    def __init__(self, *, measure: bool = True, precision: Optional[Precision] = None, exclusions: Any = None, max_plans: int = 32,
+                 **options: Unpack[Options]) -> None:
+        _inputs.check_options(options if precision is None else {**options, "precision": precision})
         if not isinstance(max_plans, (int, np.integer)) or max_plans < 1:
             raise refuse("max_plans", f"it is {max_plans!r}, it must be an integer of at least 1")
-        self._given = dict(options, measure=measure, precision=precision, exclusions=exclusions)
+        self._given: Dict[str, Any] = dict(options, measure=measure, precision=precision, exclusions=exclusions)
         self._exact = exclusions is not None
         self._surface = options.get("boundary") == "vacuum"
         flags = _inputs.periodic_flags(options.get("periodic", 0))
+        self._wants_boxes = any(flags) or options.get("boundary", "open") != "open"
         self._periodic = flags if any(flags) else (1, 1, 1)
         self._kappa = options.get("kappa", 0) if options.get("kernel") == "yukawa" else 0
-        self._accuracy = self._asked() if measure else None
+        self._accuracy = _inputs.asked_of(self._given) if measure else None
         self._max_plans = max_plans
         self._kept: List[_Kept] = []  # the one used last comes first
 
-    def _asked(self) -> Optional[float]:
-        """The accuracy that each system is to have; None: none was asked for, or it is for Plan to refuse."""
-        accuracy = self._given.get("accuracy", AUTO)
-        if not is_auto(accuracy):
-            return float(accuracy) if isinstance(accuracy, (int, float, np.number)) and accuracy > 0 else None
-        given = {name for name in _SETTINGS if not np.all(np.equal(self._given.get(name, AUTO), AUTO))}
-        return None if given & {"order", "grid", "depth"} or len(given) == 2 else float(make_options({}, 0).accuracy)
+    def __getstate__(self) -> Dict[str, Any]:
+        """Without plans: a copy makes its own."""
+        return dict(self.__dict__, _kept=[])
 
     @property
     def periodic(self) -> Tuple[int, int, int]:
@@ -119,6 +124,9 @@ class Batch:
     def _make(self, kind: Tuple, n: int, box: Optional[np.ndarray], x: np.ndarray, q: np.ndarray) -> "_Kept":
         """A plan that is measured on this system, and used last."""
         given, exclusions = dict(self._given), _inputs.exclusion_lists(self._given["exclusions"], n)
+        if box is None:  # what is of periodic systems
+            given.pop("boundary", None)
+            given.pop("periodic", None)
         if kind[1] is not None:
             given.update(device="cuda", device_id=kind[2])
         if not np.any(q):  # nothing to measure with: a plan for this system alone, as the next may have charges
@@ -146,7 +154,7 @@ class Batch:
 
         positions  (systems, n, 3); or of systems of any sizes one after the other (all particles, 3), with offsets
         charges    (systems, n), or (all particles)
-        boxes      None: open systems; (systems, 3, 3): a box each, vectors in rows; or one for all, as of Plan
+        boxes      None: open systems; (systems, 3, 3): a box each, vectors in rows, zeros of an open system; or one for all, as of Plan
         offsets    (systems + 1) integers: system s has the particles offsets[s] to offsets[s + 1] - 1
         out        a dictionary with arrays to write to, by the names forces, potential and field
         energy, forces, potential, field, virial
@@ -170,6 +178,8 @@ class Batch:
             q_view = checked(door, "charges", charges, view.shape[:-1], view.dtype)
             shape, dtype = view.shape[:-1], np.dtype(view.dtype)
         bounds = _bounds(offsets, shape)
+        if boxes is None and self._wants_boxes:
+            raise refuse("boxes", "there are none, but the systems are periodic: give their vectors")
         all_boxes = _boxes(boxes, len(bounds) - 1, self._periodic)
         arrays = room(wanted, shape, dtype, door, -1 if door is None else view.device, out)
         if door is None:
@@ -180,7 +190,6 @@ class Batch:
                  arrays: dict) -> BatchStep:
         energies, virials = np.zeros(len(boxes)), np.zeros((len(boxes), 3, 3))
         flat = {name: array.reshape(-1, 3) if name != "potential" else array.reshape(-1) for name, array in arrays.items()}
-        kind = (x.dtype, None, -1, boxes[0] is None if boxes else True)
 
         def compute(s: int, plan: Plan) -> Optional[np.ndarray]:
             one = slice(bounds[s], bounds[s + 1])
@@ -194,7 +203,7 @@ class Batch:
             return step.forces
 
         for s, box in enumerate(boxes):
-            one = slice(bounds[s], bounds[s + 1])
+            one, kind = slice(bounds[s], bounds[s + 1]), (x.dtype, None, -1, box is None)
             with _naming(s, len(boxes)):
                 found = self._find(kind, one.stop - one.start, box, 1 if self._exact else _MORE)
                 self._one(found, kind, x[one], q[one], box, partial(compute, s))
@@ -238,17 +247,13 @@ class Batch:
         kind = _check.kind_of(forces, x, q, box)
         if not kind or kept.record.trusts(kind):
             return True
-        which, prefactor = _check.sample(len(x)) if box is None else np.arange(len(x)), kept.plan.prefactor
         try:
-            if box is None:
-                others = prefactor * _check.direct(which, x, q, kept.exclusions, self._kappa)
-            else:
+            if box is not None:
                 _change(kept.plan, q, box)  # on a device it has those of a later system
-                others = kept.plan.step(_check.shifted(x, box), energy=False, forces=True, assign=True).forces
-        except Error:  # in single precision two charges may stand at one place after that
+            error = _check.error_of(kept.plan, forces, x, q, box, kept.exclusions, self._kappa, self._surface) / asked
+        except Error:
             kept.record.add(kind, 1e300)
             return False
-        error = _check.difference(forces, which, others, x, q, box, self._surface and box is not None, prefactor) / asked
         kept.record.add(kind, error)
         return error <= 1
 
@@ -261,7 +266,7 @@ class Batch:
         if self._accuracy is not None and not wanted.forces:  # to be looked at
             written = {**arrays, **room(Wanted(False, True, False, False, False), view.shape[:-1], dtype, door, view.device, None)}
         base, pointers = door.pointer(block), {name: door.pointer(array) for name, array in written.items()}
-        kind = (dtype, type(door), view.device, boxes[0] is None if boxes else True)
+        kinds = [(dtype, type(door), view.device, box is None) for box in boxes]
         bound: List[int] = bounds.tolist()
 
         def enqueue(s: int, plan: Plan) -> None:
@@ -279,10 +284,10 @@ class Batch:
         for s, box in enumerate(boxes):
             n = bound[s + 1] - bound[s]
             with _naming(s, len(boxes)):
-                found = self._find(kind, n, box, 1)
+                found = self._find(kinds[s], n, box, 1)
                 if not found:
                     one = slice(bound[s], bound[s + 1])
-                    found = [self._make(kind, n, box, on_host("positions", positions)[one], on_host("charges", charges)[one])]
+                    found = [self._make(kinds[s], n, box, on_host("positions", positions)[one], on_host("charges", charges)[one])]
                     made.add(s)
                 enqueue(s, found[0].plan)
                 used.append(found[0])
@@ -305,13 +310,65 @@ class Batch:
                         self._made(used[s], [], forces[one], self._accuracy, x[one], q[one], box)
                     continue
                 with _naming(s, len(boxes)):
-                    found = self._find(kind, one.stop - one.start, box, 1)
+                    found = self._find(kinds[s], one.stop - one.start, box, 1)
                     found.sort(key=lambda kept: kept is not used[s])
-                    self._one(found, kind, x[one], q[one], box, partial(compute, s))
+                    self._one(found, kinds[s], x[one], q[one], box, partial(compute, s))
         if not door.writes:  # JAX's bytes: numbers of the host
             block = door.host(block).reshape(-1, BLOCK)
         block = block[:len(boxes)]
         return BatchStep(wanted, *DeviceStep.parts(block), arrays, block, door)
+
+    def sides(self, positions: np.ndarray, charges: np.ndarray, boxes: Sequence[Optional[np.ndarray]], bounds: np.ndarray, ways: Sequence[np.ndarray],
+              virial: bool, device: int = -1, door: Any = None) -> Tuple[np.ndarray, List[Dict[str, np.ndarray]]]:
+        """What systems give a little before and behind where they are, for differences of first derivatives.
+
+        positions, charges, boxes, bounds
+                all particles (n, 3) and (n) of float64, on the host; a box or None of each system; system s has bounds[s] to bounds[s + 1] - 1
+        ways    by which positions (n, 3), charges (n) and boxes (systems, 3, 3) go
+        device  of the plans, and the door to its library; -1: the host
+
+        Gives the steps h (systems), in which systems are at -h and +h of the way, and of each side forces, potential and virial. Both sides
+        are of one plan whose cells are those of the place between, so that its potential is smooth from one side to the other: what differs is
+        not what the cells of either have for errors.
+        """
+        kind_of_arrays = np.dtype(np.float64), None if door is None else type(door), device
+        steps, systems, n = np.ones(len(boxes)), len(boxes), len(charges)
+        found = [{"forces": np.zeros((n, 3)), "potential": np.zeros(n), "virial": np.zeros((systems, 3, 3))} for _ in range(2)]
+        for s, box in enumerate(boxes):
+            one = slice(bounds[s], bounds[s + 1])
+            x, q, (by_x, by_q, by_box) = positions[one], charges[one], (ways[0][one], ways[1][one], ways[2][s])
+            measured_with = q if q.any() else by_q
+            way = _length_of_way(x, measured_with, box, by_x, by_q, by_box)
+            if not way > 0 or not measured_with.any():
+                continue
+            with _naming(s, systems):
+                kind = (*kind_of_arrays, box is None)
+                plan = self._plan_that_serves(kind, x, measured_with, box)
+                h = steps[s] = (_NEAR if plan.info.precision == "double" else _NEAR_IN_SINGLE) / way
+                plan.assign(x)
+                for sign, side in zip((-1, 1), found):
+                    plan.set_charges(q + sign * h * by_q)
+                    if box is not None:
+                        plan.set_box(box + sign * h * by_box)
+                    step = plan.step(x + sign * h * by_x, potential=True, virial=virial and box is not None, assign=False)
+                    side["forces"][one], side["potential"][one] = step.forces, step.potential
+                    if step.virial is not None:
+                        side["virial"][s] = step.virial
+        return steps, found
+
+    def _plan_that_serves(self, kind: Tuple, x: np.ndarray, q: np.ndarray, box: Optional[np.ndarray]) -> Plan:
+        """With the charges and the box of the system."""
+        plan: Any = None
+
+        def compute(other: Plan) -> Optional[np.ndarray]:
+            nonlocal plan
+            plan = other
+            _change(plan, q, box)
+            return plan.step(x, assign=True).forces
+
+        self._one(self._find(kind, len(x), box, 1 if self._exact or kind[1] is not None else _MORE), kind, x, q, box, compute)
+        _change(plan, q, box)
+        return plan
 
     def close(self) -> None:
         """Gives the memory of all plans back."""
@@ -324,6 +381,14 @@ class Batch:
 
     def __exit__(self, *_: Any) -> None:
         self.close()
+
+
+def _length_of_way(x: np.ndarray, q: np.ndarray, box: Optional[np.ndarray], by_x: np.ndarray, by_q: np.ndarray, by_box: np.ndarray) -> float:
+    """How far the particle, the charge or the box goes that goes farthest, in mean distances, RMS charges and lengths of the box."""
+    far = [np.abs(by_x).max(initial=0) / _check.spacing(x, box), np.abs(by_q).max(initial=0) / (math.sqrt(float(np.mean(q * q))) or 1.0)]
+    if box is not None:
+        far.append(np.abs(by_box).max() / np.abs(box).max())
+    return float(max(far))
 
 
 def _change(plan: Plan, q: np.ndarray, box: Optional[np.ndarray]) -> None:
@@ -360,6 +425,6 @@ def _boxes(boxes: Any, systems: int, periodic: Tuple[int, int, int]) -> List[Opt
     boxes = to_host("boxes", boxes)
     if boxes is not None and np.ndim(boxes) == 3:
         array = numbers("boxes", boxes, (systems, 3, 3))
-        return [array[s].copy() for s in range(systems)]
+        return [array[s].copy() if array[s].any() else None for s in range(systems)]
     one = box_vectors(boxes, periodic)
     return [one] * systems

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import deque
-from typing import Deque, Dict, Optional, Tuple
+from typing import Any, Deque, Dict, Optional, Tuple
 
 import numpy as np
 
@@ -54,7 +54,7 @@ def direct(which: np.ndarray, x: np.ndarray, q: np.ndarray, exclusions: Tuple[Op
     return q[which, None] * np.stack([np.einsum("ij,ij->i", term, one) for one in d], axis=1)
 
 
-def _spacing(x: np.ndarray, box: Optional[np.ndarray]) -> float:
+def spacing(x: np.ndarray, box: Optional[np.ndarray]) -> float:
     if box is not None:  # a tenth of the time that numpy takes for a determinant
         (ax, ay, az), (bx, by, bz), (cx, cy, cz) = box.tolist()
         volume = abs(ax * (by * cz - bz * cy) - ay * (bx * cz - bz * cx) + az * (bx * cy - by * cx))
@@ -76,7 +76,7 @@ def difference(forces: np.ndarray, which: np.ndarray, others: np.ndarray, x: np.
     if surface:
         change = change - np.outer(q, q @ change) / np.vdot(q, q)
     wrong, size = np.einsum("ij,ij->i", change, change), np.einsum("ij,ij->i", forces, forces)
-    natural = abs(prefactor) * (float(np.abs(q).mean()) / _spacing(x, box)) ** 2
+    natural = abs(prefactor) * (float(np.abs(q).mean()) / spacing(x, box)) ** 2
     mean = float(size.mean())
     if not mean > (_ZERO * natural) ** 2:
         mean = natural**2
@@ -91,6 +91,19 @@ def difference(forces: np.ndarray, which: np.ndarray, others: np.ndarray, x: np.
     return error if math.isfinite(error) else math.inf
 
 
+def error_of(plan: Any, forces: np.ndarray, x: np.ndarray, q: np.ndarray, box: Optional[np.ndarray],
+             exclusions: Tuple[Optional[np.ndarray], Optional[np.ndarray]], kappa: float, surface: bool) -> float:
+    """The error of a plan's forces on a system that the plan has the charges and the box of: by the plan itself at another place in its
+    cells, where particles are left; of an open system by direct sums for some of them. An Error in single precision, where two charges
+    may stand at one place after a shift."""
+    which, prefactor = sample(len(x)) if box is None else np.arange(len(x)), plan.prefactor
+    if box is None:
+        others = prefactor * direct(which, x, q, exclusions, kappa)
+    else:
+        others = plan.step(shifted(x, box), energy=False, forces=True, assign=True).forces
+    return difference(forces, which, others, x, q, box, surface and box is not None, prefactor)
+
+
 Kind = Tuple[int, ...]
 
 
@@ -101,7 +114,7 @@ def kind_of(forces: np.ndarray, x: np.ndarray, q: np.ndarray, box: Optional[np.n
     n, force, charge = len(q), float(squares.sum()), float(charges.sum())
     if not 0 < force < math.inf or not charge > 0:  # a device leaves infinite ones to BatchStep.check()
         return ()
-    natural = charge / n / _spacing(x, box) ** 2
+    natural = charge / n / spacing(x, box) ** 2
     uneven = n * float(np.vdot(squares, squares)) / force**2, n * float(np.vdot(charges, charges)) / charge**2
     net = abs(float(q.sum(dtype=float))) > 1e-3 * math.sqrt(charge)
     return round(math.log2(force / n / natural**2)), round(math.log2(uneven[0])), round(2 * math.log2(uneven[1])), net

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import difflib
 from typing import Any, Dict, Iterator, List, Mapping, Optional, Tuple, Union
 
 import numpy as np
@@ -73,7 +74,9 @@ def _set_devices(options: Options, name: str, value: Any) -> None:
 
 def _set_option(options: Options, name: str, value: Any) -> None:
     if name not in _FIELDS or name in _FIXED:
-        raise refuse(name, f"there is no option {name!r}; there are {', '.join(sorted(set(_FIELDS) - _FIXED))}")
+        like = difflib.get_close_matches(name, set(_FIELDS) - _FIXED, 1)
+        raise refuse(name, f"there is no option {name!r}; " + (f"did you mean {like[0]!r}? There" if like else "there")
+                     + f" are {', '.join(sorted(set(_FIELDS) - _FIXED))}")
     kind = _FIELDS[name]
     if name == "cache_dir":
         setattr(options, name, None if value is None else str(value).encode())
@@ -109,9 +112,27 @@ def make_options(given: Mapping[str, Any], array_type: int) -> Options:
     return options
 
 
+def check_options(given: Mapping[str, Any]) -> None:
+    """Refuses options that there are not, and words and types that they do not take, before there is a system."""
+    make_options({name: value for name, value in given.items() if name != "precision" or value is not None}, 0)
+
+
 def is_auto(value: Any) -> bool:
     """Whether an option is left to the library."""
     return isinstance(value, (int, float)) and value == AUTO
+
+
+# Where these are given and no accuracy, none is asked for; of the treecode's two, the last, both have to be.
+_SETTINGS = ("order", "grid", "depth", "theta", "degree")
+
+
+def asked_of(given: Mapping[str, Any]) -> Optional[float]:
+    """The accuracy that options ask for; None: none, or it is for the library to refuse."""
+    accuracy = given.get("accuracy", AUTO)
+    if not is_auto(accuracy):
+        return float(accuracy) if isinstance(accuracy, (int, float, np.number)) and accuracy > 0 else None
+    settings = {name for name in _SETTINGS if not np.all(np.equal(given.get(name, AUTO), AUTO))}
+    return None if settings & {"order", "grid", "depth"} or len(settings) == 2 else float(make_options({}, 0).accuracy)
 
 
 def _real(name: str, value: Any) -> np.ndarray:
@@ -202,32 +223,31 @@ def exclusion_lists(exclusions: Any, n: int) -> Tuple[Optional[np.ndarray], Opti
 
 
 class Fields(Mapping[str, Any]):
-    """Members of one of the library's structures: as attributes, and by name in brackets."""
+    """Members of one of the library's structures as they were: as attributes, and by name in brackets."""
 
     def __init__(self, structure: ctypes.Structure, **more: Any) -> None:
-        self._structure, self._more = structure, more
-        self._names = [field[0] for field in structure._fields_ if field[0] != "size"] + list(more)
+        self._values: Dict[str, Any] = {}  # copies, as texts are the plan's own
+        for name in (field[0] for field in structure._fields_):
+            value = getattr(structure, name)
+            if name in ("m2l", "method", "precision"):
+                value = (choices(name) or [])[value]
+            if name != "size":
+                self._values[name] = list(value) if isinstance(value, ctypes.Array) else value.decode() if isinstance(value, bytes) else value
+        self._values.update(more)
 
     def __getitem__(self, name: str) -> Any:
-        if name in self._more:
-            return self._more[name]
-        if name not in self._names:
-            raise KeyError(name)
-        value = getattr(self._structure, name)
-        if name in ("m2l", "method", "precision"):
-            return (choices(name) or [])[value]
-        return list(value) if isinstance(value, ctypes.Array) else value.decode() if isinstance(value, bytes) else value
+        return self._values[name]
 
     def __getattr__(self, name: str) -> Any:
-        if name.startswith("_") or name not in self._names:
+        if name.startswith("_") or name not in self._values:
             raise AttributeError(name)
-        return self[name]
+        return self._values[name]
 
     def __iter__(self) -> Iterator[str]:
-        return iter(self._names)
+        return iter(self._values)
 
     def __len__(self) -> int:
-        return len(self._names)
+        return len(self._values)
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({', '.join(f'{name}={value!r}' for name, value in self.items())})"

@@ -7,7 +7,7 @@ import ctypes.util
 import importlib.util
 import os
 from pathlib import Path
-from typing import Optional
+from typing import Any, Optional, Tuple
 
 from ._header import Header
 
@@ -25,6 +25,10 @@ class Error(ValueError):
         super().__init__(message)
         self.status = status
         self.argument = argument
+
+    def __reduce__(self) -> Tuple[Any, ...]:
+        """As it goes from one process to another: by default it would be made of its text alone, which fails."""
+        return type(self), (self.status, str(self), self.argument), self.__dict__
 
 
 def _find_header() -> Header:

@@ -3,16 +3,21 @@
 from __future__ import annotations
 
 import ctypes
-from typing import Any, FrozenSet, List, Optional, Sequence, Tuple
+import math
+from typing import TYPE_CHECKING, Any, Dict, FrozenSet, List, Optional, Sequence, Tuple, Union
 
 import numpy as np
 
-from . import _inputs
+from . import _check, _inputs
 from ._arrays import View, checked, library_of, to_host
 from ._inputs import AUTO, BoxLike, Info, Measured, box_vectors, exclusion_lists, is_auto, library_error, make_options, numbers, refuse
-from ._library import Error, Info as InfoStructure, Measurement, Options, System, header, library
+from ._library import Error, Info as InfoStructure, Measurement, Options as OptionsStructure, System, header, library
 from ._ranks import Communicator
+from ._options import Options, Precision
 from ._results import DeviceStep, HostStep, Out, Step, Wanted, prepare
+
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
 
 _TYPES = header.enums["gmxfmm_precision"]
 _CAN = header.enums["gmxfmm_capability"]
@@ -57,7 +62,9 @@ class Plan:
     """
 
     def __init__(self, positions: Any, charges: Any, box: BoxLike = None, *, exclusions: Any = None, targets: Any = None,
-                 precision: Optional[str] = None, measure: bool = True, assign_every: int = 1, comm: Any = None, **options: Any) -> None:
+                 precision: Optional[Precision] = None, measure: bool = True, assign_every: int = 1, comm: Any = None,
+                 **given: Unpack[Options]) -> None:
+        options: Dict[str, Any] = dict(given)
         self._handle = ctypes.c_void_p()
         self._door: Any = library_of(positions)
         self._ranks = None if comm is None else Communicator(comm)
@@ -91,8 +98,8 @@ class Plan:
         if measure or not is_auto(self._accuracy):
             options["accuracy"] = self._accuracy
         options["precision"] = precision or ("single" if self._dtype == np.float32 else "double")
-        single = self._dtype == np.float32
-        self._options = make_options(options, _TYPES["GMXFMM_SINGLE" if single else "GMXFMM_DOUBLE"])
+        self._given = options
+        self._options = self._make_options()
         self._on_device = bool(self._options.device)
         self._measures = bool(measure) and comm is None
         self._exclusions = exclusion_lists(exclusions, len(x))
@@ -106,9 +113,12 @@ class Plan:
 
     # ------------------------------------------------------------------------------------------------- making and measuring
 
-    def _system(self, x: np.ndarray) -> System:
+    def _make_options(self) -> OptionsStructure:
+        return make_options(self._given, _TYPES["GMXFMM_SINGLE" if self._dtype == np.float32 else "GMXFMM_DOUBLE"])
+
+    def _system(self, x: Optional[np.ndarray]) -> System:
         start, others = self._exclusions
-        return System(ctypes.sizeof(System), len(x), _address(self._box), _address(x), _address(self._charges), _address(start), _address(others),
+        return System(ctypes.sizeof(System), len(self._charges), _address(self._box), _address(x), _address(self._charges), _address(start), _address(others),
                       None, self._targets, _address(self._target_positions))
 
     def _take_targets(self, places: Optional[np.ndarray]) -> None:
@@ -116,8 +126,9 @@ class Plan:
         self._target_positions = None if places is None else places.copy()
         self._targets = 0 if places is None else len(places)
 
-    def _make(self, x: np.ndarray, measured: bool) -> None:
-        """The library's plan for these positions and the targets; assigned, and without a step."""
+    def _make(self, x: Optional[np.ndarray], measured: bool) -> None:
+        """The library's plan for these positions and the targets; assigned, and without a step. None: a copy that is not measured,
+        and not assigned."""
         handle, message = ctypes.c_void_p(), ctypes.create_string_buffer(_MESSAGE_SIZE)
         system = self._system(x)
         if measured:
@@ -140,9 +151,9 @@ class Plan:
             status = library.gmxfmm_create(handle, self._options, system.n, system.box, message, _MESSAGE_SIZE)
         if status:
             raise library_error(status, message.value.decode())
-        if self._handle:
+        if self.__dict__.get("_handle"):
             library.gmxfmm_destroy(self._handle)
-        self._handle, self._n = handle, len(x)
+        self._handle, self._n, self._chosen = handle, len(self._charges), measured
         try:
             if not measured:
                 self._call("set_charges", system.n, system.q)
@@ -150,16 +161,19 @@ class Plan:
                     self._call("set_exclusions", system.excl_start, system.excl_list)
                 if self._target_positions is not None:
                     self._call("set_targets", system.num_targets, system.targets)
-                self._call("assign", system.x)
+                if x is not None:
+                    self._call("assign", system.x)
             info = self._info()
         except Error:
             self.close()
             raise
         self._measured_error, self._extent = info.measured_error, np.array(info.extent)
         self._check_accuracy(info)
+        self._unmeasured, self._to_check, self._record, self._checked_error = False, False, _check.Record(), float("nan")
         self._then = (self._charges, None if self._box is None else np.linalg.inv(self._lattice(self._box)))
         self._steps_left = 0
-        self._keep(x)
+        if x is not None:
+            self._keep(x)
 
     def _check_accuracy(self, info: InfoStructure) -> None:
         """An accuracy that was asked for and is missed by what is known of the error is an error, as in the program."""
@@ -181,26 +195,41 @@ class Plan:
     def _positions_now(self, positions: Any) -> np.ndarray:
         """Positions for a measurement: those given, or the last that were assigned, moved with the box. Charges that are on a
         device alone are fetched, too."""
-        if self._charges_on_device is not None:
-            self._charges = numbers("charges", to_host("charges", self._charges_on_device), (self._n,), self._dtype)
-            self._charges_on_device = None
+        self._fetch_charges()
         if positions is not None:
             return numbers("positions", to_host("positions", positions), (len(self._charges), 3), self._dtype)
-        if self._kept is None or self._kept[2] != len(self._charges):
+        x = self._kept_positions() if self._measures else None
+        if x is None:
             raise refuse("positions", "there are none to measure with: give them")
+        return x
+
+    def _kept_positions(self) -> Optional[np.ndarray]:
+        """The last that were assigned and kept, moved with the box; None: there are none of these particles."""
+        if self._kept is None or self._kept[2] != self._n:
+            return None
         x, box = numbers("positions", to_host("positions", self._kept[0]), (None, 3), self._dtype), self._kept[1]
         if box is None or self._box is None or np.array_equal(box, self._box):
             return x
         return np.ascontiguousarray(x @ np.linalg.solve(self._lattice(box), self._lattice(self._box)), dtype=self._dtype)
 
+    def _fetch_charges(self) -> None:
+        """Charges that are on a device alone come to the host."""
+        if self._charges_on_device is not None:
+            self._charges = numbers("charges", to_host("charges", self._charges_on_device), (self._n,), self._dtype)
+            self._charges_on_device = None
+
+    def _has_other_charges(self) -> bool:
+        """Whether charges are not those that were measured."""
+        charges = self._then[0]
+        return charges is not self._charges and (len(charges) != len(self._charges) or
+                                                 bool(np.linalg.norm(self._charges - charges) > CHANGE * np.linalg.norm(charges)))
+
     def _measure_if_changed(self, positions: Any) -> None:
         """Measures again where charges or box are no longer those that were measured."""
         if not self._measures:
             return
-        charges, inverse = self._then
-        same_charges = charges is self._charges or (len(charges) == len(self._charges) and
-                                                    np.linalg.norm(self._charges - charges) <= CHANGE * np.linalg.norm(charges))
-        if same_charges and (inverse is None or self._box is None or _inputs.same_shape(self._lattice(self._box), inverse, CHANGE)):
+        inverse = self._then[1]
+        if (self._unmeasured or not self._has_other_charges()) and (inverse is None or self._box is None or _inputs.same_shape(self._lattice(self._box), inverse, CHANGE)):
             return
         self._make_again(self._positions_now(positions))
 
@@ -210,8 +239,8 @@ class Plan:
             self._give_derivatives()
 
     def stop_measuring(self) -> None:
-        """From now on nothing is measured but by choose() and measure()."""
-        self._measures, self._kept = False, None
+        """From now on nothing is measured but by choose() and measure(), and copies, which are measured where this plan was."""
+        self._measures = False
 
     def choose(self, positions: Any = None, accuracy: Optional[float] = None) -> List[Measured]:
         """Measures settings on the system as it is now, and takes the cheapest that reach the accuracy.
@@ -258,9 +287,9 @@ class Plan:
             raise library_error(status, message.value.decode())
         return Measured(found)
 
-    def _settings(self) -> Options:
+    def _settings(self) -> OptionsStructure:
         """The options, with the settings in use as if they had been given, and an accuracy that a reference can be made for."""
-        info, options = self._info(), Options.from_buffer_copy(self._options)
+        info, options = self._info(), OptionsStructure.from_buffer_copy(self._options)
         options.method = info.method
         if options.method:
             options.theta, options.degree, options.leaf, options.accuracy = info.theta, info.degree, info.leaf, AUTO
@@ -272,14 +301,72 @@ class Plan:
             options.accuracy = max(1e-12, min(0.1, info.predicted_error))
         return options
 
+    # --------------------------------------------------------------------------------------------------------------- copies
+
+    def __getstate__(self) -> Dict[str, Any]:
+        """What the plan is made of, as it is now, without the library's plan: a copy makes its own when it is first used."""
+        if self._ranks is not None:
+            raise refuse("comm", "a plan of several ranks is not copied, as its communicator is not: make another one")
+        self._fetch_charges()
+        state = {**self.__dict__, "_kept": None, "_accuracy_of_options": self._options.accuracy}
+        x = self._kept_positions()
+        if x is not None:
+            state["_kept"] = (x.copy(), self._box, self._n)
+        for name in ("_options", "_then", "_extent"):
+            state.pop(name, None)
+        handle = state.pop("_handle", True)
+        return dict(state, _closed=not handle)
+
+    def __setstate__(self, state: Dict[str, Any]) -> None:
+        self.__dict__.update(state)
+        self._options = self._make_options()
+        self._options.accuracy = self.__dict__.pop("_accuracy_of_options")
+        self._steps_left = 0
+        if self.__dict__.pop("_closed"):
+            self._handle = ctypes.c_void_p()
+
+    def __getattr__(self, name: str) -> Any:
+        """Of a copy the library's plan, which it does not have before it is used."""
+        if name != "_handle" or "_options" not in self.__dict__:
+            raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+        self._make_copy()
+        return self._handle
+
+    def _make_copy(self, positions: Optional[np.ndarray] = None) -> None:
+        """The library's plan of a copy, at the positions kept or else at those given."""
+        x = self._kept_positions()
+        x = positions if x is None else x
+        if x is None and self._chosen:
+            raise refuse("positions", "there are none that this copy of a plan could be measured with: begin with step() or assign()")
+        try:
+            self._make(x, self._chosen)
+            if self._derivatives is not None:
+                self._give_derivatives()
+        except Error:
+            self.close()
+            del self._handle
+            raise
+
     # ------------------------------------------------------------------------------------------------------ what may change
 
-    def set_charges(self, charges: Any, positions: Any = None) -> None:
+    def set_charges(self, charges: Any, positions: Any = None, *, measure: Union[bool, str, None] = None) -> None:
         """New charges (n). With another n exclusions are none, and positions (n, 3) are needed if the plan measures.
 
-        Charges that differ from those measured by more than a tenth of their RMS are measured again, at the positions given or
-        those of the last assignment. Charges of a device are put on the current stream, and are not looked at.
+        measure  None: in a plan that measures, charges that differ from those measured by more than a tenth of their RMS are
+                 measured again, at the positions given or those of the last assignment. True: they are in any case. False: settings
+                 stay, and measured_error is nan after such a change. "once": settings stay as long as charges are of a kind that
+                 they serve, for the charges of iterations: the next step of host arrays looks what kind these are and checks its
+                 forces, but most of those of a kind that is known to be served (checked_error). Where they miss the accuracy it is
+                 measured again, with these charges, and the step is done again
+
+        Charges of a device are put on the current stream, and are not looked at.
         """
+        if measure not in (None, True, False, "once"):
+            raise refuse("measure", f"it is {measure!r}, it must be True, False, 'once' or None")
+        if measure == "once" and self._ranks is not None:
+            raise refuse("measure", "it is 'once', which several ranks do not check: leave it out, choose() measures")
+        if measure == "once" and not self._chosen:
+            raise refuse("measure", "it is 'once', but nothing was measured: the plan was made with measure=False")
         door = library_of(charges)
         if door is not None and self._on_device:
             view = checked(door, "charges", charges, (None,), self._type)
@@ -289,16 +376,25 @@ class Plan:
                 self._charges_on_device = door.copy(charges)
                 door.finish(view)
                 return
-        self._set_host_charges(numbers("charges", to_host("charges", charges), (None,), self._dtype).copy(), positions)
+        self._set_host_charges(numbers("charges", to_host("charges", charges), (None,), self._dtype).copy(), positions, measure)
 
-    def _set_host_charges(self, q: np.ndarray, positions: Any) -> None:
+    def _set_host_charges(self, q: np.ndarray, positions: Any, measure: Union[bool, str, None]) -> None:
         if len(q) != self._n:
+            if "_handle" not in self.__dict__:
+                self._make_copy(None)
             if self._measures and positions is None:
                 raise refuse("positions", f"there are {len(q)} charges instead of {self._n}: to measure with these, give their positions")
             self._exclusions, self._kept, self._steps_left, self._derivatives = (None, None), None, 0, None
         self._call("set_charges", len(q), q.ctypes.data)
         self._n, self._charges, self._charges_on_device = len(q), q, None
-        self._measure_if_changed(positions)
+        if measure is True:
+            self._make_again(self._positions_now(positions))
+        elif measure is None or self._targets:
+            self._unmeasured = self._to_check = False
+            self._measure_if_changed(positions)
+        else:
+            self._unmeasured = self._has_other_charges()
+            self._to_check = measure == "once" and self._unmeasured
 
     def set_box(self, box: BoxLike, positions: Any = None) -> None:
         """A new box, as of Plan. Particles keep their cells, which move with it, until the next assignment.
@@ -433,8 +529,55 @@ class Plan:
             status = library.gmxfmm_execute(self._handle, address, step._reference)
         if status:
             raise self._error(status)
+        if self._to_check:
+            self._check_charges(x, step)
         self._steps_left -= 1
         return step
+
+    def _check_charges(self, x: np.ndarray, step: Step) -> None:
+        """Whether the settings serve the charges, which were not measured, at the positions of this step. If not they are measured, and
+        the step is done again."""
+        self._to_check, left = False, self._steps_left
+        try:
+            if self._serves(x, step):
+                return
+            self._steps_left = left = 0
+            self._make_again(x)
+            self._assign_host(x, x.ctypes.data)
+            left = self._steps_left
+            status = library.gmxfmm_execute(self._handle, x.ctypes.data, step._reference)
+            if status:
+                raise self._error(status)
+        finally:
+            self._steps_left = left
+
+    def _serves(self, x: np.ndarray, step: Step) -> bool:
+        q, box, asked = self._charges, self._box, _inputs.asked_of(self._given) if is_auto(self._accuracy) else self._accuracy
+        if asked is None or not q.any():
+            return True
+        forces, felt = step.forces, step.forces
+        if forces is None and step.potential is not None:  # tells kinds apart as forces do
+            felt = (q * step.potential / _check.spacing(x, box))[:, None]
+        if felt is None:
+            forces = felt = self.step(x, energy=False, forces=True, assign=False).forces
+        kind = _check.kind_of(felt, x, q, box) + (int(forces is None),)
+        if self._record.trusts(kind):
+            return True
+        if forces is None:
+            forces = self.step(x, energy=False, forces=True, assign=False).forces
+        options = self._options
+        kappa = options.kappa if options.method and options.kernel else 0.0
+        surface = options.boundary == header.enums["gmxfmm_boundary"]["GMXFMM_VACUUM"]
+        try:
+            error = _check.error_of(self, forces, x, q, box, self._exclusions, kappa, surface)
+        except Error:  # a shift put two charges at one place
+            error = math.inf
+        self._record.add(kind, error / asked)
+        if error <= asked:
+            self._checked_error = error if math.isnan(self._checked_error) else max(error, self._checked_error)
+            if box is not None:  # into the cells of this step again
+                self._assign_host(x, x.ctypes.data)
+        return error <= asked
 
     def _num_parameters(self) -> int:
         if self._derivatives is None or len(self._derivatives[0]) == 1:
@@ -453,6 +596,8 @@ class Plan:
         return bool((np.abs(now - self._extent) > CHANGE * self._extent).any())
 
     def _assign_host(self, x: np.ndarray, address: int) -> None:
+        if "_handle" not in self.__dict__:
+            self._make_copy(x)
         self._call("assign", address)
         if self._has_spread():
             self._make_again(x)
@@ -542,9 +687,15 @@ class Plan:
     @property
     def measured_error(self) -> float:
         """Relative RMS error of forces as it was measured last, or with targets, if that is larger, of potential or field there; nan:
-        it was not, or not with these exclusions or targets."""
+        it was not, or not with these exclusions, targets or charges."""
         now = self._info().measured_error
-        return self._measured_error if np.isnan(now) else now
+        return float("nan") if self._unmeasured else self._measured_error if np.isnan(now) else now
+
+    @property
+    def checked_error(self) -> float:
+        """The largest relative RMS error of forces that was found in charges set with measure="once" since it was measured last; nan:
+        none was looked for."""
+        return self._checked_error
 
     @property
     def tried(self) -> List[Measured]:
@@ -560,6 +711,12 @@ class Plan:
     def box(self) -> Optional[np.ndarray]:
         """(3, 3), vectors in rows, a copy; None of an open system."""
         return None if self._box is None else self._box.copy()
+
+    @property
+    def charges(self) -> np.ndarray:
+        """(n), a copy on the host."""
+        self._fetch_charges()
+        return self._charges.copy()
 
     @property
     def prefactor(self) -> float:
@@ -579,7 +736,7 @@ class Plan:
 
     def close(self) -> None:
         """Gives the plan's memory back; it is of no use then. May be called twice."""
-        handle, self._handle = self._handle, ctypes.c_void_p()
+        handle, self._handle = self.__dict__.get("_handle"), ctypes.c_void_p()
         if handle:
             library.gmxfmm_destroy(handle)
 
@@ -590,10 +747,12 @@ class Plan:
         self.close()
 
     def __del__(self) -> None:
-        if getattr(self, "_handle", None):
+        if self.__dict__.get("_handle"):
             self.close()
 
     def __repr__(self) -> str:
+        if "_handle" not in self.__dict__:
+            return f"Plan of {self._n} particles, a copy that was not used yet"
         if not self._handle:
             return "Plan, closed"
         info = self._info()

@@ -76,6 +76,9 @@ class Step:
     def check(self) -> None:
         raise NotImplementedError
 
+    def _arrays(self) -> Dict[str, Any]:
+        return {name: getattr(self, name) for name in ARRAYS if getattr(self, name) is not None}
+
     def __repr__(self) -> str:
         names = [name for name in Wanted._fields if getattr(self._wanted, name)]
         return f"{type(self).__name__} of {', '.join(names)}"
@@ -117,6 +120,20 @@ class HostStep(Step):
             self._output.charge_gradient = self._gradient.ctypes.data
         self._reference = ctypes.byref(self._output)
 
+    def __getstate__(self) -> Tuple:
+        """Arrays and numbers, without the structure that tells the library where they are."""
+        numbers = {name: getattr(self._output, name) for name in ("energy_near", "energy_far", "outside")}
+        return self._wanted, self._key, self._arrays(), self._gradient, numbers, tuple(self._output.virial)
+
+    def __setstate__(self, state: Tuple) -> None:
+        wanted, key, arrays, gradient, numbers, virial = state
+        HostStep.__init__(self, wanted, key, arrays)
+        if gradient is not None:
+            self._gradient[...] = gradient
+        for name, value in numbers.items():
+            setattr(self._output, name, value)
+        self._output.virial = virial
+
     @property
     def energy(self) -> Optional[float]:
         return self._output.energy_near + self._output.energy_far if self._wanted.energy else None
@@ -135,12 +152,20 @@ class HostStep(Step):
 
 class DeviceStep(Step):
     def __init__(self, wanted: Wanted, key: Tuple, arrays: Mapping[str, Any]) -> None:
-        super().__init__(wanted, key, arrays)
         _, _, door, device = key
-        self._block = door.empty((BLOCK,), "float64", device)
+        gradient = door.empty((wanted.charge_gradient,), "float64", device) if wanted.charge_gradient else None
+        self.__setstate__((wanted, key, arrays, gradient, door.empty((BLOCK,), "float64", device)))
+
+    def __getstate__(self) -> Tuple:
+        """Arrays, without the structure that tells the library where they are."""
+        return self._wanted, self._key, self._arrays(), self._gradient, self._block
+
+    def __setstate__(self, state: Tuple) -> None:
+        wanted, key, arrays, self._gradient, self._block = state
+        Step.__init__(self, wanted, key, arrays)
+        door = key[2]
         self._output = DeviceOutput(size=ctypes.sizeof(DeviceOutput))
-        if wanted.charge_gradient:
-            self._gradient = door.empty((wanted.charge_gradient,), "float64", device)
+        if self._gradient is not None:
             self._output.charge_gradient = door.pointer(self._gradient)
         self.point(self._output, door.pointer(self._block), wanted, {name: door.pointer(array) for name, array in arrays.items()})
         self._reference = ctypes.byref(self._output)

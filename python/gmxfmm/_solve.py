@@ -1,15 +1,19 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 from __future__ import annotations
 
-from typing import Any, Optional
+from typing import TYPE_CHECKING, Any, Optional
 
 from ._inputs import BoxLike
+from ._options import Options, Precision
 from ._plan import Plan
 from ._results import Out, Result
 
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
+
 
 def solve(positions: Any, charges: Any, box: BoxLike = None, *, exclusions: Any = None, targets: Any = None, virial: bool = False,
-          precision: Optional[str] = None, measure: bool = True, out: Out = None, **options: Any) -> Result:
+          precision: Optional[Precision] = None, measure: bool = True, out: Out = None, **options: Unpack[Options]) -> Result:
     """Energy, forces, potential and field of point charges.
 
     positions   (n, 3), any length unit: numpy, lists; arrays of a device of PyTorch, CuPy, JAX or with DLPack

@@ -2,17 +2,24 @@
 """A calculator of ASE: the Coulomb energy of the charges of the atoms, in eV, with lengths in Angstrom."""
 from __future__ import annotations
 
-from typing import Any, Dict, List, Optional, Tuple
+import copy
+from typing import TYPE_CHECKING, Any, Dict, List, Optional, Tuple
 
 import numpy as np
 from ase import Atoms, units
 from ase.calculators.calculator import Calculator, all_changes
 from ase.stress import full_3x3_to_voigt_6_stress
 
-from ._inputs import refuse
+from ._inputs import check_options, refuse
+from ._options import KeptOptions
 from ._plan import Plan
 
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
+
 __all__ = ["Coulomb"]
+
+_ARGUMENTS = {"charges", "exclusions", "measure", "assign_every"}  # not the library's options
 
 
 class Coulomb(Calculator):
@@ -29,15 +36,26 @@ class Coulomb(Calculator):
     """
 
     implemented_properties: List[str] = ["energy", "free_energy", "forces", "stress", "potential"]
-    default_parameters: Dict[str, Any] = {}
+    default_parameters: Dict[str, Any] = {"charges": None, "prefactor": units.Hartree * units.Bohr}
 
-    def __init__(self, charges: Any = None, **options: Any) -> None:
+    def __init__(self, charges: Any = None, **options: Unpack[KeptOptions]) -> None:
         super().__init__()
-        self._given = None if charges is None else np.asarray(charges, dtype=float)
-        self._options = dict({"prefactor": units.Hartree * units.Bohr}, **options)
         self._plan: Optional[Plan] = None
         self._charges: Optional[np.ndarray] = None
         self._periodic: Tuple[int, ...] = ()
+        self.set(charges=charges, **options)
+
+    def set(self, **changes: Any) -> Dict[str, Any]:
+        """Other charges or options, from the next energy on: a new plan is made for other options. Gives what has changed."""
+        if "periodic" in changes:
+            raise refuse("periodic", "it is the pbc of the atoms: leave it out")
+        check_options({name: value for name, value in changes.items() if name not in _ARGUMENTS})
+        changed = super().set(**copy.deepcopy(changes))
+        if set(changed) - {"charges"}:
+            self.close()
+        if changed:
+            self.reset()
+        return changed
 
     @property
     def plan(self) -> Optional[Plan]:
@@ -47,7 +65,9 @@ class Coulomb(Calculator):
     def _follow(self, atoms: Atoms) -> Plan:
         """The plan, with the cell and the charges of these atoms."""
         x = atoms.get_positions()
-        charges = atoms.get_initial_charges() if self._given is None else self._given
+        given = dict(self.parameters)
+        charges = given.pop("charges")
+        charges = atoms.get_initial_charges() if charges is None else np.asarray(charges, dtype=float)
         if not charges.any():
             raise refuse("charges", "all are zero: give the atoms initial charges, or the calculator charges")
         box = np.array(atoms.cell) if atoms.pbc.any() else None
@@ -55,7 +75,7 @@ class Coulomb(Calculator):
         plan = self._plan
         if plan is None or len(plan) != len(atoms) or self._periodic != periodic:
             self.close()
-            self._plan = plan = Plan(x, charges, box, **dict(self._options, periodic=periodic))
+            self._plan = plan = Plan(x, charges, box, **dict(given, periodic=periodic))
             self._periodic = periodic
         else:
             if box is not None and plan.box is not None and not np.array_equal(box, plan.box):

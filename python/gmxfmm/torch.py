@@ -1,23 +1,40 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""The Coulomb energy as a function of PyTorch, with first derivatives by positions, charges and cell. On a GPU it needs a library
-with CUDA; what leaves the device then is a cell that is there, and what Batch checks."""
+"""The Coulomb energy as a function of PyTorch, with derivatives by positions, charges and cell: first ones as the library has them, second
+ones by differences of these. On a GPU it needs a library with CUDA; what leaves the device then is a cell that is there, and what Batch
+checks.
+
+Three operators of PyTorch, which torch.compile and torch.export put into their graphs as they are: energies, gradient, second. Those of
+autograd are around them, as torch.func wants.
+"""
 from __future__ import annotations
 
+import json
+import uuid
 from collections import OrderedDict
-from typing import Any, Optional, Sequence, Tuple, Union
+from typing import TYPE_CHECKING, Any, Dict, List, Optional, Sequence, Tuple, Union, get_type_hints
+from weakref import WeakValueDictionary
 
 import numpy as np
 import torch
 from torch import Tensor
 
+from ._arrays import library_of
 from ._batch import Batch
 from ._inputs import refuse
 from ._library import Error
+from ._options import BatchOptions
+
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
+
+if not hasattr(torch.library, "custom_op"):
+    raise ImportError(f"gmxfmm.torch needs PyTorch 2.4 or newer, and this is {torch.__version__}")
 
 __all__ = ["Coulomb", "coulomb"]
 
 _MOST = 16  # sets of options that coulomb() keeps plans for
 _kept: "OrderedDict[Tuple, Coulomb]" = OrderedDict()
+_objects: "WeakValueDictionary[str, Coulomb]" = WeakValueDictionary()  # by what operators call them
 
 
 def _tensor(array: Any, like: Tensor) -> Tensor:
@@ -33,61 +50,62 @@ def _key(value: Any) -> Any:
     return repr(value)
 
 
-class _Energy(torch.autograd.Function):
-    @staticmethod
-    def forward(ctx: Any, x: Tensor, q: Tensor, cell: Optional[Tensor], batch: Batch, offsets: Optional[Sequence[int]]) -> Tensor:
-        by_x, by_q, by_cell = ctx.needs_input_grad[:3]
-        step = batch.step(x.detach(), q.detach(), None if cell is None else cell.detach(), offsets, forces=by_x or by_cell, potential=by_q,
-                          virial=by_cell)
-        empty = x.new_empty(0)
-        ctx.save_for_backward(x, q, empty if cell is None else cell, *(empty if array is None else _tensor(array, x)
-                                                                       for array in (step.forces, step.potential, step.virial)))
-        ctx.offsets, ctx.is_open, ctx.periodic = offsets, cell is None, batch.periodic
-        return _tensor(step.energy, x).to(x.dtype)
-
-    @staticmethod
-    def backward(ctx: Any, weight: Tensor) -> Tuple[Optional[Tensor], ...]:
-        found = _Gradient.apply(weight, *ctx.saved_tensors, ctx.offsets, ctx.periodic, ctx.needs_input_grad[:3])
-        return (*found, None, None)
+def _batch_of(name: str) -> Batch:
+    """The batch that an operator computes with: that of the object, or of its options where the object is gone, as in another process."""
+    found = _objects.get(name)
+    return (found or _keeper(json.loads(name.partition(" ")[2]))).batch
 
 
-class _Gradient(torch.autograd.Function):
-    """Weighted derivatives of the energies. A function of its own, so that it can say that it has no derivatives itself."""
-
-    @staticmethod
-    def forward(ctx: Any, weight: Tensor, x: Tensor, q: Tensor, cell: Tensor, forces: Tensor, potential: Tensor, virial: Tensor,
-                offsets: Optional[Sequence[int]], periodic: Tuple[int, int, int], wanted: Tuple[bool, bool, bool]) -> Tuple[Optional[Tensor], ...]:
-        by_x, by_q, by_cell = wanted
-        if offsets is None:
-            each = weight[:, None]
-        else:
-            lengths = torch.as_tensor(np.diff(np.asarray(offsets)), device=x.device)
-            each = torch.repeat_interleave(weight, lengths, output_size=len(x))
-        gradients = (-each[..., None] * forces if by_x else None, each * potential if by_q else None,
-                     _by_cell(weight, x, cell, forces, virial, offsets, periodic) if by_cell else None)
-        return gradients
-
-    @staticmethod
-    def backward(ctx: Any, *_: Any) -> Any:
-        raise Error("GMXFMM_ERROR_UNSUPPORTED", "gmxfmm.torch.coulomb has first derivatives alone: second derivatives, as of a loss of forces, "
-                    "are not offered")
+# ----------------------------------------------------------------------------------------------------------------------- operators
+# x (systems, n, 3), q (systems, n), or (all particles, 3) and (all particles) with bounds (systems + 1); cell (systems, 3, 3) or None. What
+# is not computed has no elements.
 
 
-def _by_cell(weight: Tensor, x: Tensor, cell: Tensor, forces: Tensor, virial: Tensor, offsets: Optional[Sequence[int]],
-             periodic: Tuple[int, int, int]) -> Tensor:
-    """Derivative by the vectors of the cell with the positions as they are: of that by a strain of both, 2 virial, the positions'
-    part is taken off, -sum F x; what is left is of the rows of the cell."""
-    cells = (cell if cell.ndim == 3 else cell.expand(len(weight), 3, 3)).to(device=x.device, dtype=torch.float64)
-    outer = forces.double()[..., :, None] * x.double()[..., None, :]
-    if offsets is None:
-        moved = outer.sum(dim=1)
-    else:
-        bounds = np.asarray(offsets)
-        sums = torch.zeros((len(x) + 1, 3, 3), dtype=torch.float64, device=x.device)
-        torch.cumsum(outer, 0, out=sums[1:])
-        at = torch.as_tensor(bounds, device=x.device)
-        moved = sums[at[1:]] - sums[at[:-1]]
-    strain = weight.double()[:, None, None] * (2 * virial + moved.transpose(1, 2))  # last index: of the force
+def _energies(x: Tensor, q: Tensor, cell: Optional[Tensor], bounds: Optional[Tensor], name: str, forces: bool, potential: bool,
+              virial: bool) -> Tuple[Tensor, Tensor, Tensor, Tensor]:
+    x = x.detach()
+    offsets: Any = bounds
+    step = _batch_of(name).step(x.contiguous(), q.detach().contiguous(), None if cell is None else cell.detach(), offsets, forces=forces,
+                                potential=potential, virial=virial)
+    by_x, by_q, strain = (x.new_empty(0) if array is None else _tensor(array, x) for array in (step.forces, step.potential, step.virial))
+    return _tensor(step.energy, x).to(x.dtype), by_x, by_q, strain
+
+
+def _systems(x: Tensor, bounds: Optional[Tensor]) -> Any:
+    return x.shape[0] if bounds is None else bounds.shape[0] - 1
+
+
+def _energies_fake(x: Tensor, q: Tensor, cell: Optional[Tensor], bounds: Optional[Tensor], name: str, forces: bool, potential: bool,
+                   virial: bool) -> Tuple[Tensor, Tensor, Tensor, Tensor]:
+    systems = _systems(x, bounds)
+    return (x.new_empty(systems), x.new_empty(x.shape if forces else (0,)), x.new_empty(q.shape if potential else (0,)),
+            x.new_empty((systems, 3, 3), dtype=torch.float64) if virial else x.new_empty(0))
+
+
+def _each(of_systems: Tensor, x: Tensor, bounds: Optional[Tensor]) -> Tensor:
+    """What belongs to systems for each of their particles."""
+    if bounds is None:
+        return of_systems[:, None]
+    return torch.repeat_interleave(of_systems, torch.diff(bounds).to(x.device), output_size=len(x))
+
+
+def _sums(of_particles: Tensor, bounds: Optional[Tensor]) -> Tensor:
+    """Sums over the particles of each system, in double precision."""
+    of_particles = of_particles.double()
+    if bounds is None:
+        return of_particles.sum(dim=1)
+    sums = of_particles.new_zeros((len(of_particles) + 1, *of_particles.shape[1:]))
+    torch.cumsum(of_particles, 0, out=sums[1:])
+    at = bounds.to(sums.device)
+    return sums[at[1:]] - sums[at[:-1]]
+
+
+def _by_cell(x: Tensor, cell: Tensor, forces: Tensor, virial: Tensor, bounds: Optional[Tensor], periodic: Sequence[int]) -> Tensor:
+    """Derivatives of the energies by the vectors of the cells with the positions as they are: of that by a strain of both, 2 virial, the
+    positions' part is taken off, -sum F x; what is left is of the rows of the cell."""
+    cells = cell.to(device=x.device, dtype=torch.float64)
+    moved = _sums(forces.double()[..., :, None] * x.double()[..., None, :], bounds)
+    strain = 2 * virial + moved.transpose(1, 2)  # last index: of the force
     # strain = cell^T G with the derivative G, whose rows belong to the cell's. The inverse of the transposed cell has reciprocal
     # vectors in rows: unlike a solver these products do not wait for a device
     rows = list(cells.unbind(dim=1))
@@ -106,8 +124,246 @@ def _by_cell(weight: Tensor, x: Tensor, cell: Tensor, forces: Tensor, virial: Te
     for k in range(3):
         if not periodic[k]:
             gradient[:, k] = 0
-    gradient = gradient if cell.ndim == 3 else gradient.sum(dim=0)
-    return gradient.to(device=cell.device, dtype=cell.dtype)
+    is_open = (cells == 0).all(dim=2).all(dim=1)[:, None, None]
+    return torch.where(is_open, torch.zeros_like(gradient), gradient)
+
+
+def _gradient(weight: Tensor, x: Tensor, q: Tensor, cell: Optional[Tensor], bounds: Optional[Tensor], name: str, forces: Tensor,
+              potential: Tensor, virial: Tensor, by_x: bool, by_q: bool, by_cell: bool) -> Tuple[Tensor, Tensor, Tensor]:
+    """Derivatives of the energies, weighted; of forces, potential and virial what is there is taken."""
+    missing = ((by_x or by_cell) and forces.ndim == 1, by_q and potential.shape != q.shape, by_cell and virial.ndim == 1)
+    if any(missing):
+        computed = _energies(x, q, cell, bounds, name, *missing)[1:]
+        forces, potential, virial = (new if wanted else old for wanted, new, old in zip(missing, computed, (forces, potential, virial)))
+    each, empty = _each(weight, x, bounds), x.new_empty(0)
+    by_cells = empty
+    if by_cell and cell is not None:
+        of_each = _by_cell(x, cell, forces, virial, bounds, _batch_of(name).periodic)
+        by_cells = (weight.double()[:, None, None] * of_each).to(device=cell.device, dtype=cell.dtype)
+    return -each[..., None] * forces if by_x else empty, each * potential if by_q else empty.clone(), by_cells if by_cell else empty.clone()
+
+
+def _gradient_fake(weight: Tensor, x: Tensor, q: Tensor, cell: Optional[Tensor], bounds: Optional[Tensor], name: str, forces: Tensor,
+                   potential: Tensor, virial: Tensor, by_x: bool, by_q: bool, by_cell: bool) -> Tuple[Tensor, Tensor, Tensor]:
+    return (x.new_empty(x.shape if by_x else (0,)), x.new_empty(q.shape if by_q else (0,)),
+            torch.empty_like(cell) if by_cell and cell is not None else x.new_empty(0))
+
+
+def _second(weight: Tensor, way_x: Tensor, way_q: Tensor, way_cell: Optional[Tensor], x: Tensor, q: Tensor, cell: Optional[Tensor],
+            bounds: Optional[Tensor], name: str) -> Tuple[Tensor, Tensor, Tensor, Tensor]:
+    """Of the weighted energies second derivatives by a way and by x, q and cell; and first derivatives of each energy by the way."""
+    batch = _batch_of(name)
+
+    def host(tensor: Tensor) -> Tensor:
+        return tensor.detach().to(device="cpu", dtype=torch.float64).contiguous()
+
+    z, ways = [host(x), host(q)], [host(way_x), host(way_q)]
+    systems = _systems(x, bounds)
+    cells = z[0].new_zeros((systems, 3, 3)) if cell is None else host(cell)
+    z, ways = [*z, cells], [*ways, torch.zeros_like(cells) if way_cell is None else host(way_cell)]
+    at = None if bounds is None else bounds.cpu()
+    edges = np.arange(systems + 1) * (x.shape[1] if at is None else 0) if at is None else at.numpy()
+    flat = [tensor.reshape(shape).numpy() for tensor, shape in zip((*z, *ways), 2 * ((-1, 3), (-1,), (-1, 3, 3)))]
+    on_device = library_of(x)
+    steps, sides = batch.sides(flat[0], flat[1], [box if box.any() else None for box in flat[2]], edges, flat[3:], cell is not None,
+                               -1 if on_device is None else x.device.index, on_device)
+    h = torch.from_numpy(steps)
+    found = []
+    for sign, side in zip((-1, 1), sides):
+        far = sign * h
+        there = [tensor + _each(far, z[0], at).reshape(shape) * way if k < 2 else tensor + far[:, None, None] * way
+                 for k, (tensor, way, shape) in enumerate(zip(z, ways, (((systems, 1, 1) if at is None else (-1, 1)),
+                                                                        ((systems, 1) if at is None else (-1,)), ())))]
+        forces, potential = torch.from_numpy(side["forces"]).reshape(x.shape), torch.from_numpy(side["potential"]).reshape(q.shape)
+        by_cell = torch.zeros_like(cells) if cell is None else _by_cell(there[0], there[2], forces, torch.from_numpy(side["virial"]), at,
+                                                                       batch.periodic)
+        found.append((-forces, potential, by_cell))
+    low, high = found
+    scale = host(weight) / (2 * h)
+    each = _each(scale, z[0], at)
+    by_x, by_q = each[..., None] * (high[0] - low[0]), each * (high[1] - low[1])
+    by_cell = scale[:, None, None] * (high[2] - low[2])
+    along = 0.5 * (_sums(((low[0] + high[0]) * ways[0]).sum(dim=-1) + (low[1] + high[1]) * ways[1], at) + ((low[2] + high[2]) * ways[2]).sum(dim=(1, 2)))
+    return (by_x.to(x), by_q.to(q), x.new_empty(0) if cell is None else by_cell.to(cell), along.to(weight))
+
+
+def _second_fake(weight: Tensor, way_x: Tensor, way_q: Tensor, way_cell: Optional[Tensor], x: Tensor, q: Tensor, cell: Optional[Tensor],
+                 bounds: Optional[Tensor], name: str) -> Tuple[Tensor, Tensor, Tensor, Tensor]:
+    return torch.empty_like(x), torch.empty_like(q), x.new_empty(0) if cell is None else torch.empty_like(cell), torch.empty_like(weight)
+
+
+def _operator(function: Any, fake: Any) -> Any:
+    function.__annotations__ = get_type_hints(function)  # which are text as they stand, and PyTorch looks for types
+    made = torch.library.custom_op("gmxfmm::" + function.__name__[1:], function, mutates_args=())
+    made.register_fake(fake)
+    return made
+
+
+energies, gradient, second = _operator(_energies, _energies_fake), _operator(_gradient, _gradient_fake), _operator(_second, _second_fake)
+
+
+_modes = getattr(torch._C, "_len_torch_dispatch_stack", lambda: 1)  # what looks at operators as they are called
+
+
+def _by(operator: Any, function: Any, arguments: Sequence[Any]) -> Any:
+    """Calls the operator or, where nothing looks at it, what it does: PyTorch takes some 100 us for one that is written in Python."""
+    if torch.compiler.is_compiling() or _modes() or type(arguments[0]) is not Tensor:
+        return operator(*arguments)
+    return function(*arguments)
+
+
+# ---------------------------------------------------------------------------------------------------------------------- derivatives
+
+
+def _folded(info: Any, dims: Sequence[Any], arguments: Sequence[Any], names: Sequence[str]) -> List[Any]:
+    """Arguments of an operator for all systems of a vmap, one after the other. names: of arguments; those of tensors that have systems or
+    particles first are folded."""
+    folded = []
+    for name, dim, value in zip(names, dims, arguments):
+        if not isinstance(value, Tensor) or (dim is None and name in _PARTS and value.ndim == 1 and value.shape[0] == 0):
+            folded.append(value)
+            continue
+        many = value.movedim(dim, 0) if dim is not None else value.expand(info.batch_size, *value.shape)
+        if name == "bounds":
+            length = many[:, -1:]
+            before = torch.cumsum(length, 0) - length
+            folded.append(torch.cat([(many[:, :-1] + before).reshape(-1), (before + length)[-1]]))
+        else:
+            folded.append(many.reshape(-1, *many.shape[2:]))
+    return folded
+
+
+def _unfolded(info: Any, results: Sequence[Tensor], there: Sequence[bool]) -> Tuple[Tuple, Tuple]:
+    """Results of systems in a vmap again, and their dimensions; those that are not there have none."""
+    parts = [one.reshape(info.batch_size, -1, *one.shape[1:]) if is_there else one for one, is_there in zip(results, there)]
+    return (*parts,), (*(0 if is_there else None for is_there in there),)
+
+
+_PARTS = ("forces", "potential", "virial")
+_transforms = getattr(torch._C, "_are_functorch_transforms_active", lambda: True)
+
+
+def _apply(function: Any, *arguments: Any) -> Any:
+    """Of autograd what torch.func can transform, or where it is not at work the same without that, which takes 100 us less."""
+    if torch.compiler.is_compiling() or _transforms():
+        return function.apply(*arguments)
+    return _ALONE[function].apply(*arguments)
+
+
+def _alone(function: Any) -> Any:
+    class Alone(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx: Any, *arguments: Any) -> Any:
+            output = function.forward(*arguments)
+            function.setup_context(ctx, arguments, output)
+            return output
+
+        backward = staticmethod(function.backward)
+
+    return Alone
+
+
+class _Energy(torch.autograd.Function):
+    @staticmethod
+    def forward(*arguments: Any) -> Any:
+        return _by(energies, _energies, arguments)
+
+    @staticmethod
+    def setup_context(ctx: Any, inputs: Any, output: Any) -> None:
+        x, q, cell, bounds, ctx.name = inputs[:5]
+        ctx.save_for_backward(x, q, cell, bounds, *output[1:])
+        ctx.mark_non_differentiable(*output[1:])
+
+    @staticmethod
+    def backward(ctx: Any, weight: Tensor, *_: Any) -> Any:
+        x, q, cell, bounds, *parts = ctx.saved_tensors
+        by = ctx.needs_input_grad[:3]
+        found = _apply(_Gradient, weight, x, q, cell, bounds, ctx.name, *parts, *by)
+        return (*(one if wanted else None for one, wanted in zip(found, by)), *(5 * (None,)))
+
+    @staticmethod
+    def vmap(info: Any, dims: Any, *arguments: Any) -> Any:
+        given = _folded(info, dims, arguments, ("x", "q", "cell", "bounds", "name", "f", "p", "v"))
+        return _unfolded(info, _Energy.apply(*given), (True, *given[5:]))
+
+
+class _Gradient(torch.autograd.Function):
+    @staticmethod
+    def forward(*arguments: Any) -> Any:
+        return _by(gradient, _gradient, arguments)
+
+    @staticmethod
+    def setup_context(ctx: Any, inputs: Any, output: Any) -> None:
+        weight, x, q, cell, bounds, ctx.name = inputs[:6]
+        ctx.by = inputs[9:]
+        ctx.save_for_backward(weight, x, q, cell, bounds)
+
+    @staticmethod
+    def backward(ctx: Any, way_x: Tensor, way_q: Tensor, way_cell: Tensor) -> Any:
+        weight, x, q, cell, bounds = ctx.saved_tensors
+        by_x, by_q, by_cell = ctx.by
+        way_x, way_q = way_x if by_x else torch.zeros_like(x), way_q if by_q else torch.zeros_like(q)
+        by_x, by_q, by_cell, by_weight = _apply(_Second, weight, way_x, way_q, way_cell if by_cell else None, x, q, cell, bounds, ctx.name)
+        return (by_weight, by_x, by_q, None if cell is None else by_cell, *(8 * (None,)))
+
+    @staticmethod
+    def vmap(info: Any, dims: Any, *arguments: Any) -> Any:
+        given = _folded(info, dims, arguments, ("weight", "x", "q", "cell", "bounds", "name", *_PARTS, "x", "q", "c"))
+        return _unfolded(info, _Gradient.apply(*given), given[9:])
+
+
+class _Second(torch.autograd.Function):
+    @staticmethod
+    def forward(*arguments: Any) -> Any:
+        return _by(second, _second, arguments)
+
+    @staticmethod
+    def setup_context(ctx: Any, inputs: Any, output: Any) -> None:
+        """There is nothing to keep."""
+
+    @staticmethod
+    def backward(ctx: Any, *_: Any) -> Any:
+        raise Error("GMXFMM_ERROR_UNSUPPORTED", "gmxfmm.torch.coulomb has first and second derivatives alone: third derivatives are not offered")
+
+    @staticmethod
+    def vmap(info: Any, dims: Any, *arguments: Any) -> Any:
+        given = _folded(info, dims, arguments, ("weight", "way_x", "way_q", "way_cell", "x", "q", "cell", "bounds", "name"))
+        return _unfolded(info, _Second.apply(*given), (True, True, given[6] is not None, True))
+
+
+_ALONE = {function: _alone(function) for function in (_Energy, _Gradient, _Second)}
+for _op, _function in ((energies, _Energy), (gradient, _Gradient), (second, _Second)):  # of exported programs
+    _op.register_autograd(_function.backward, setup_context=_function.setup_context)
+
+
+# ------------------------------------------------------------------------------------------------------------------ what callers have
+
+
+def _bounds(x: Tensor, offsets: Any, batch: Optional[Tensor], systems: Optional[int], cell: Optional[Tensor]) -> Optional[Tensor]:
+    """offsets (systems + 1) of either."""
+    if batch is None:
+        return None if offsets is None else offsets if isinstance(offsets, Tensor) else torch.tensor(list(offsets), dtype=torch.int64)
+    if offsets is not None:
+        raise refuse("batch", "there are offsets, too: leave out one of them")
+    if batch.dtype not in (torch.int32, torch.int64) or batch.ndim != 1 or batch.shape[0] != x.shape[0]:
+        raise refuse("batch", f"it has the type {batch.dtype} and the shape {tuple(batch.shape)}, it must be integers ({x.shape[0]})")
+    if systems is None:
+        systems = cell.shape[0] if cell is not None and cell.ndim == 3 else int(batch.max()) + 1 if len(batch) else 0
+    return starts(batch, systems)
+
+
+def _starts(batch: Tensor, systems: int) -> Tensor:
+    """Offsets of systems whose numbers particles have."""
+    if len(batch) and (bool((batch[1:] < batch[:-1]).any()) or int(batch[0]) < 0 or int(batch[-1]) >= systems):
+        raise refuse("batch", f"it must rise from 0 to {systems - 1} at most, the last system: sort the particles by it")
+    return torch.searchsorted(batch.contiguous(), torch.arange(systems + 1, dtype=batch.dtype, device=batch.device))
+
+
+def _starts_fake(batch: Tensor, systems: int) -> Tensor:
+    return batch.new_empty(systems + 1, dtype=torch.int64)
+
+
+starts = _operator(_starts, _starts_fake)
 
 
 class Coulomb:
@@ -117,52 +373,87 @@ class Coulomb:
     options  of Batch: accuracy, measure, precision, exclusions, prefactor, max_plans, ...
     """
 
-    def __init__(self, **options: Any) -> None:
+    def __init__(self, **options: Unpack[BatchOptions]) -> None:
         self.batch = Batch(**options)
+        self._options: Dict[str, Any] = dict(options)
+        # an operator has the object by this name, and its options where the object is not, as in an exported program of another process
+        self._name = f"{uuid.uuid4().hex} {json.dumps(options, default=lambda value: value.tolist() if hasattr(value, 'tolist') else str(value))}"
+        _objects[self._name] = self
 
-    def __call__(self, x: Tensor, q: Tensor, cell: Optional[Tensor] = None, offsets: Union[Sequence[int], Tensor, None] = None) -> Tensor:
+    def __reduce__(self) -> Any:
+        return _made, (type(self), self._options)
+
+    def __call__(self, x: Tensor, q: Tensor, cell: Optional[Tensor] = None, offsets: Union[Sequence[int], Tensor, None] = None, *,
+                 batch: Optional[Tensor] = None, systems: Optional[int] = None) -> Tensor:
         """Energies, as of coulomb()."""
-        for name, value in (("x", x), ("q", q)) + ((("cell", cell),) if cell is not None else ()):
-            if not isinstance(value, Tensor):
-                raise refuse(name, f"it is a {type(value).__name__}, it must be a tensor")
-            if not value.dtype.is_floating_point or value.dtype in (torch.float16, torch.bfloat16):
-                raise refuse(name, f"it has the type {value.dtype}, it must be float32 or float64")
-        if x.shape[-1:] != (3,) or x.shape[:-1] != q.shape or q.ndim not in (1, 2) or (offsets is not None and q.ndim != 1):
-            raise refuse("x", f"it has the shape {tuple(x.shape)} and q {tuple(q.shape)}; they must be n x 3 and n, or systems x n x 3 and "
-                         "systems x n, with offsets n x 3 and n")
-        if q.device != x.device:
-            raise refuse("q", f"it is on {q.device}, and x on {x.device}")
-        alone = q.ndim == 1 and offsets is None
-        systems = 1 if alone else len(q) if offsets is None else len(offsets) - 1
-        if cell is not None and tuple(cell.shape) not in ((3, 3), (systems, 3, 3)):
-            raise refuse("cell", f"it has the shape {tuple(cell.shape)}, it must be 3 x 3" + ("" if alone else f" or {systems} x 3 x 3"))
-        if alone:
-            x, q = x[None], q[None]
-        if isinstance(offsets, Tensor):
-            offsets = offsets.tolist()
-        energy = _Energy.apply(x.contiguous(), q.to(x.dtype).contiguous(), cell, self.batch, offsets)
-        return energy[0] if alone else energy
+        return _call(self._name, x, q, cell, offsets, batch, systems)
 
 
-def coulomb(x: Tensor, q: Tensor, cell: Optional[Tensor] = None, offsets: Union[Sequence[int], Tensor, None] = None, **options: Any) -> Tensor:
-    """Coulomb energy 1/2 sum q phi, prefactor * charge^2 / length, with first derivatives by x, q and cell.
+def _made(kind: Any, options: Dict[str, Any]) -> Any:
+    return kind(**options)
 
-    x        (n, 3), float32 or float64, on the CPU or a GPU; of many systems (systems, n, 3), or (all particles, 3) with offsets
-    q        (n); (systems, n); or (all particles)
-    cell     (3, 3), vectors in rows; (systems, 3, 3): one each; None: open. A cell on a GPU is waited for: keep it on the CPU
-    offsets  (systems + 1) integers: system s has the particles offsets[s] to offsets[s + 1] - 1
-    options  of Batch: accuracy, measure, exclusions, prefactor, ...
 
-    Gives a tensor of no dimension, or (systems), of the type and device of x. The derivative by cell leaves the positions where
-    they are; a strain of both is x @ s, cell @ s. Second derivatives raise Error. The first call with a number of particles, a
-    shape of the cell and these options makes a plan, which is measured unless measure=False; the last 16 sets of options keep
-    their plans. An object Coulomb keeps its own.
-    """
-    key = (*((name, _key(options[name])) for name in sorted(options)),)
+def _call(name: str, x: Tensor, q: Tensor, cell: Optional[Tensor], offsets: Any, batch: Optional[Tensor], systems: Optional[int]) -> Tensor:
+    for argument, value in (("x", x), ("q", q)) + ((("cell", cell),) if cell is not None else ()):
+        if not isinstance(value, Tensor):
+            raise refuse(argument, f"it is a {type(value).__name__}, it must be a tensor")
+        if not value.dtype.is_floating_point or value.dtype in (torch.float16, torch.bfloat16):
+            raise refuse(argument, f"it has the type {value.dtype}, it must be float32 or float64")
+    flat = offsets is not None or batch is not None
+    if x.shape[-1:] != (3,) or x.shape[:-1] != q.shape or q.ndim not in (1, 2) or (flat and q.ndim != 1):
+        raise refuse("x", f"it has the shape {tuple(x.shape)} and q {tuple(q.shape)}; they must be n x 3 and n, or systems x n x 3 and "
+                     "systems x n, with offsets or batch n x 3 and n")
+    if q.device != x.device:
+        raise refuse("q", f"it is on {q.device}, and x on {x.device}")
+    bounds = _bounds(x, offsets, batch, systems, cell)
+    alone = q.ndim == 1 and bounds is None
+    number = 1 if alone else _systems(x, bounds)
+    if cell is not None and tuple(cell.shape) not in ((3, 3), (number, 3, 3)):
+        raise refuse("cell", f"it has the shape {tuple(cell.shape)}, it must be 3 x 3" + ("" if alone else f" or {number} x 3 x 3"))
+    if alone:
+        x, q = x[None], q[None]
+    if cell is not None and cell.ndim == 2:
+        cell = cell.expand(number, 3, 3)
+    differentiable = torch.is_grad_enabled()
+    by_x, by_q, by_cell = (differentiable and value is not None and value.requires_grad for value in (x, q, cell))
+    energy = _apply(_Energy, x, q.to(x.dtype), cell, bounds, name, by_x or by_cell, by_q, by_cell)[0]
+    return energy[0] if alone else energy
+
+
+def _keeper(options: Dict[str, Any]) -> Coulomb:
+    """The object of a set of options, of which the last are kept."""
+    key = (*((name, _key(value)) for name, value in sorted(options.items())),)
     found = _kept.pop(key, None)
     if found is None:
         found = Coulomb(**options)
         while len(_kept) >= _MOST:
             _kept.popitem(last=False)[1].batch.close()
     _kept[key] = found
-    return found(x, q, cell, offsets)
+    return found
+
+
+@torch.compiler.assume_constant_result
+def _name_of(options: Any) -> str:
+    return _keeper(dict(options))._name
+
+
+def coulomb(x: Tensor, q: Tensor, cell: Optional[Tensor] = None, offsets: Union[Sequence[int], Tensor, None] = None, *,
+            batch: Optional[Tensor] = None, systems: Optional[int] = None, **options: Unpack[BatchOptions]) -> Tensor:
+    """Coulomb energy 1/2 sum q phi, prefactor * charge^2 / length, with derivatives by x, q and cell.
+
+    x        (n, 3), float32 or float64, on the CPU or a GPU; of many systems (systems, n, 3), or (all particles, 3) with offsets or batch
+    q        (n); (systems, n); or (all particles)
+    cell     (3, 3), vectors in rows; (systems, 3, 3): one each, zeros of an open system; None: open. A cell on a GPU is waited for: keep it
+             on the CPU
+    offsets  (systems + 1) integers: system s has the particles offsets[s] to offsets[s + 1] - 1
+    batch    instead, (all particles): the number of the system that each belongs to, which does not fall
+    systems  their number, with batch; None: that of the cells, or the last in batch, which a GPU is waited for
+    options  of Batch: accuracy, measure, exclusions, prefactor, ...
+
+    Gives a tensor of no dimension, or (systems), of the type and device of x. The derivative by cell leaves the positions where
+    they are; a strain of both is x @ s, cell @ s. Second derivatives, as of a loss of forces, are differences of first ones: two more
+    evaluations for a product with a vector, in double precision (docs/python.md has their error); third ones raise Error. The first call with a
+    number of particles, a shape of the cell and these options makes a plan, which is measured unless measure=False; the last 16 sets of
+    options keep their plans. An object Coulomb keeps its own.
+    """
+    return _call(_name_of(options), x, q, cell, offsets, batch, systems)

@@ -100,6 +100,40 @@ class Calculator(unittest.TestCase):
         atoms.calc = Coulomb(charges, **given)
         self.assertAlmostEqual(atoms.get_potential_energy(), energy, delta=1e-9)
 
+    def test_what_is_set_takes_effect(self):
+        atoms = salt(moved=0.1)
+        atoms.calc = calculator = Coulomb(accuracy=1e-2)
+        atoms.get_forces()
+        plan, order = calculator.plan, calculator.plan.info.order
+        self.assertEqual(calculator.set(accuracy=1e-2), {})
+        atoms.get_forces()
+        self.assertIs(calculator.plan, plan)
+        self.assertEqual(calculator.set(accuracy=1e-8), {"accuracy": 1e-8})
+        forces = atoms.get_forces()
+        self.assertEqual(calculator.parameters["accuracy"], 1e-8)
+        self.assertLessEqual(calculator.plan.measured_error, 1e-8)
+        self.assertGreater(calculator.plan.info.order, order)
+        calculator.set(prefactor=2 * calculator.parameters["prefactor"])
+        np.testing.assert_allclose(atoms.get_forces(), 2 * forces, rtol=0, atol=1e-7 * np.abs(forces).max())
+        charges = 2 * atoms.get_initial_charges()
+        calculator.set(charges=charges)
+        doubled = atoms.get_potential_energy()
+        charges *= 2  # the calculator has a copy
+        self.assertEqual(atoms.get_potential_energy(), doubled)
+        calculator.set(charges=charges)
+        # by a plan that is measured again, to 1e-8 of the forces
+        self.assertAlmostEqual(atoms.get_potential_energy() / doubled, 4, delta=1e-6)
+
+    def test_what_is_set_is_refused_at_once(self):
+        calculator = Coulomb(accuracy=1e-4)
+        for argument, change in (("acuracy", {"acuracy": 1e-8}), ("method", {"method": "tree"}), ("accuracy", {"accuracy": "high"}),
+                                 ("periodic", {"periodic": (1, 1, 0)})):
+            for call in (Coulomb, calculator.set):
+                with self.subTest(call=call, **change), self.assertRaises(gmxfmm.Error) as caught:
+                    call(**change)
+                self.assertEqual(caught.exception.argument, argument)
+        self.assertEqual(calculator.parameters["accuracy"], 1e-4)
+
     def test_refused(self):
         for argument, change in (("box", lambda atoms: atoms.set_cell(np.diag((0.0, 5.64, 5.64)))),
                                  ("charges", lambda atoms: atoms.set_initial_charges(None))):

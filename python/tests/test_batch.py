@@ -189,6 +189,18 @@ class Systems(unittest.TestCase):
             batch.step(x[None].astype(np.float32), q[None], 4)
             self.assertEqual(batch.plans[0].info.precision, "single")
 
+    def test_open_and_periodic_ones(self):
+        x, q = melt(4)
+        boxes = np.array([4 * np.eye(3), np.zeros((3, 3)), np.diag((4, 4, 4.2)), np.zeros((3, 3))])
+        with gmxfmm.Batch(accuracy=1e-5, boundary="vacuum") as batch:
+            step = batch.step(np.array([x] * 4), np.array([q] * 4), boxes, virial=True)
+            self.assertEqual(len(batch.plans), 2)
+        for s in range(4):
+            given = {"boundary": "vacuum"} if s % 2 == 0 else {}
+            exact = gmxfmm.solve(x, q, None if s % 2 else boxes[s], accuracy=1e-8, virial=True, **given)
+            self.assertLess(rms_error(step.forces[s], exact.forces), 1e-5)
+            np.testing.assert_allclose(step.virial[s], exact.virial, rtol=0, atol=1e-4 * abs(exact.energy))
+
     def test_exclusions_and_no_charges(self):
         x, q = cloud(40)
         with gmxfmm.Batch(accuracy=1e-6, exclusions=[(0, 1)]) as batch:
@@ -215,6 +227,8 @@ class Systems(unittest.TestCase):
             ("boxes", "2 x 3 x 3", lambda: batch.step(x, q, np.ones((3, 3, 3)), [0, 40, 64])),
             ("out", "dictionary", lambda: batch.step(x[None], q[None], 4, out=x)),
             ("out", "shape", lambda: batch.step(x[None], q[None], 4, out={"forces": np.empty((64, 3))})),
+            ("boxes", "give their vectors", lambda: gmxfmm.Batch(measure=False, periodic=(1, 1, 0)).step(x[None], q[None])),
+            ("boxes", "give their vectors", lambda: gmxfmm.Batch(measure=False, boundary="tinfoil").step(x[None], q[None])),
             ("max_plans", "at least 1", lambda: gmxfmm.Batch(max_plans=0)),
             ("acuracy", "no option", lambda: gmxfmm.Batch(acuracy=1).step(x[None], q[None], 4)),
         ):

@@ -8,6 +8,8 @@ import runpy
 import unittest
 from pathlib import Path
 
+import numpy as np
+
 import gmxfmm
 
 PYTHON = Path(__file__).resolve().parent.parent
@@ -45,6 +47,14 @@ class Examples(unittest.TestCase):
         energy = self.number("to B: #", printed)
         self.assertGreater(abs(energy), 0.1)
         self.assertAlmostEqual(self.number("energies, #", printed), energy, delta=1e-7)  # one plan, rounding
+
+    def test_qeq_has_forces_of_its_energy(self):
+        printed = run("qeq_molten_salt.py")
+        fell, by_forces = (np.array(re.findall(pattern, printed), dtype=float) for pattern in (r"fell by ([\d.]+)", r"eV, ([\d.]+) by forces"))
+        self.assertEqual((len(fell), bool((fell > 0.01).all())), (4, True))
+        # the mean of the forces at both ends: an error of a twelfth of the third derivative, some 1e-5 at steps of 0.01 Angstrom
+        np.testing.assert_allclose(by_forces, fell, rtol=2e-4)
+        self.assertLess(abs(self.number("sum #:", printed)), 1e-12)
 
     @missing("ase")
     def test_ase_molten_salt_conserves_energy(self):

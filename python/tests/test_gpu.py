@@ -1,8 +1,10 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 """Arrays of a GPU by PyTorch, CuPy, JAX and the protocols alone. Skipped without a GPU or a library that has one; each library that
 is missing is skipped by name."""
+import copy
 import importlib
 import os
+import pickle
 import unittest
 
 import numpy as np
@@ -226,6 +228,19 @@ class Arrays:
         self.assertEqual(result.info.precision, "single")
         self.close(result.forces, gmxfmm.solve(x.astype(float), q.astype(float), 6, accuracy=1e-6).forces)
 
+    def test_copies(self):
+        x, q = self.data()
+        with gmxfmm.Plan(self.device(x), self.device(q), 6, accuracy=1e-4) as plan:
+            step = plan.step(self.device(x))
+            plan.set_charges(self.device((2 * q).astype(np.float32)))
+            for way in (copy.deepcopy, lambda thing: pickle.loads(pickle.dumps(thing))):
+                kept = way(step)
+                kept.check()
+                np.testing.assert_array_equal(self.host(kept.forces), self.host(step.forces))
+                self.assertEqual(float(kept.energy), float(step.energy))
+                with way(plan) as other:
+                    self.close(other.step(self.device(x)).forces, 4 * self.host(step.forces))
+
     def test_what_is_wrong_with_the_data_is_found_by_check(self):
         x, q = self.data()
         with gmxfmm.Plan(self.device(x), self.device(q), 6, measure=False) as plan:
@@ -409,6 +424,21 @@ class Differentiated(WithTorch, unittest.TestCase):
         given = [self.device(array).requires_grad_() for array in (x, q * np.linspace(0.5, 1.5, 8), cell)]
         for take in (3, 2):
             self.assertTrue(self.torch.autograd.gradcheck(Coulomb(accuracy=1e-7), given[:take], eps=1e-4, atol=1e-5, rtol=1e-4))
+
+    def test_second_derivatives_and_func(self):
+        from gmxfmm.torch import Coulomb
+        x, q = cloud(100)
+        products, slopes = [], []
+        for device in ("cpu", "cuda"):
+            function = Coulomb(accuracy=1e-7)
+            at, charges = (self.torch.tensor(array, device=device, requires_grad=True) for array in (x, q))
+            way = self.torch.tensor(x[::-1].copy(), device=device)
+            first, = self.torch.autograd.grad(function(at, charges), at, create_graph=True)
+            products.append([one.cpu().numpy() for one in self.torch.autograd.grad((first * way).sum(), (at, charges))])
+            slopes.append(self.torch.func.grad(function)(at.detach(), charges.detach()).cpu().numpy())
+        for one, other in zip(*products):
+            self.assertLess(rms_error(one, other), 3e-7)  # both have an error of 1e-7
+        self.assertLess(rms_error(*slopes), 3e-7)
 
     def test_many_systems_and_a_cell_of_the_host(self):
         from gmxfmm.torch import Coulomb

@@ -1,7 +1,9 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 """A plan that is kept: steps, what may change, when it is measured, and what is refused."""
+import copy
 import gc
 import unittest
+import unittest.mock
 
 import numpy as np
 
@@ -309,6 +311,107 @@ class Measuring(unittest.TestCase):
             x[:] = np.nan
             plan.choose()
             self.assertLessEqual(plan.measured_error, 1e-4)
+
+
+class MeasuredOnce(unittest.TestCase):
+    """Charges of iterations, for which settings stay as long as they serve."""
+
+    def setUp(self):
+        self.x, self.q = melt(6)
+
+    def iterate(self, plan, box, kinds, steps=24, **wanted):
+        """How often it was measured; each step has the accuracy."""
+        random, handles = np.random.default_rng(3), []
+        with gmxfmm.Plan(self.x, self.q, box, accuracy=1e-7) as exact:
+            for k in range(steps):
+                q = kinds[k % len(kinds)](random)
+                plan.set_charges(q, measure="once")
+                exact.set_charges(q, measure=False)
+                step = plan.step(self.x, **wanted)
+                handles.append(plan._handle.value)
+                self.assertLess(rms_error(step.forces, exact.step(self.x).forces), 1e-5)
+        return 1 + sum(a != b for a, b in zip(handles, handles[1:]))
+
+    def test_serves_other_charges_of_a_melt(self):
+        for box in (6, None):
+            with self.subTest(box=box), gmxfmm.Plan(self.x, self.q, box, accuracy=1e-5, assign_every=7) as plan:
+                handle = plan._handle.value
+                self.assertTrue(np.isnan(plan.checked_error))
+                executes = plan.info.num_executes
+                times = self.iterate(plan, box, [lambda random: self.q * random.uniform(0.5, 1.5, 216)], virial=True)
+                self.assertEqual((times, plan._handle.value), (1, handle))
+                if box:
+                    self.assertLess(plan.info.num_executes, executes + 2 * 24 - 8)  # not all are checked
+                self.assertTrue(np.isnan(plan.measured_error))  # not of these charges
+                self.assertLess(0, plan.checked_error)
+                self.assertLess(plan.checked_error, 1e-5)
+                plan.set_charges(self.q)  # those that were measured
+                self.assertLessEqual(plan.measured_error, 1e-5)
+                self.assertEqual(plan._handle.value, handle)
+
+    def test_potentials_alone(self):
+        with gmxfmm.Plan(self.x, self.q, 6, accuracy=1e-5) as plan:
+            random = np.random.default_rng(4)
+            for wanted in ({"energy": False, "potential": True}, {"energy": True}):
+                for _ in range(6):
+                    q = self.q * random.uniform(0.5, 1.5, 216)
+                    plan.set_charges(q, measure="once")
+                    step = plan.step(self.x, forces=False, **wanted)
+                    with gmxfmm.Plan(self.x, q, 6, measure=False, order=20, grid=3) as exact:
+                        found = exact.step(self.x, potential=True)
+                    if step.potential is not None:
+                        self.assertLess(rms_error(step.potential, found.potential), 1e-5)
+                    else:
+                        self.assertAlmostEqual(step.energy, found.energy, delta=1e-5 * abs(found.energy))
+            self.assertLess(plan.checked_error, 1e-5)
+
+    def test_charges_of_another_kind_are_measured(self):
+        """Of a crystal with a little disorder forces are small, and so errors large against them: it is those of the step that tell."""
+        self.x = rock_salt(6)[0] + np.random.default_rng(5).normal(0, 3e-3, (216, 3))
+        for wanted in ({}, {"forces": False, "potential": True}):
+            with gmxfmm.Plan(self.x, np.random.default_rng(6).permutation(self.q), 6, accuracy=1e-5) as plan:
+                handle, exact = plan._handle.value, gmxfmm.solve(self.x, self.q, 6, accuracy=1e-8).forces
+                plan.set_charges(self.q, measure="once")
+                step = plan.step(self.x, **wanted)
+                self.assertNotEqual(plan._handle.value, handle)
+                self.assertLessEqual(plan.measured_error, 1e-5)
+                self.assertEqual(step.forces is None, bool(wanted))
+                self.assertLess(rms_error(plan.step(self.x).forces, exact), 1e-5)
+                if step.forces is not None:
+                    self.assertLess(rms_error(step.forces, exact), 1e-5)
+
+    def test_cells_stay_those_of_the_step(self):
+        with gmxfmm.Plan(self.x, self.q, 6, accuracy=1e-5, assign_every=5) as plan:
+            plan.step(self.x)
+            plan.set_charges(np.roll(self.q, 1), measure="once")
+            for k in range(4):
+                begun = plan.info.time_assign
+                plan.step(self.x + 0.01 * k)
+                self.assertEqual(plan.info.time_assign == begun, k > 0)  # the first is checked
+            self.assertLess(rms_error(plan.step(self.x, assign=False).forces, ewald_forces(self.x, np.roll(self.q, 1), 6)), 2e-5)
+
+    def test_or_not_or_at_once(self):
+        with gmxfmm.Plan(self.x, self.q, 6, accuracy=1e-5) as plan:
+            handle = plan._handle.value
+            plan.set_charges(np.roll(self.q, 1), measure=False)
+            self.assertTrue(np.isnan(plan.measured_error))
+            plan.set_box((6, 6, 6.1))  # of nearly the same shape
+            plan.step(self.x)
+            self.assertEqual(plan._handle.value, handle)
+            plan.set_charges(1.01 * self.q, measure=True)
+            self.assertNotEqual(plan._handle.value, handle)
+            self.assertLessEqual(plan.measured_error, 1e-5)
+            with self.assertRaisesRegex(gmxfmm.Error, "measure: .*'once'"):
+                plan.set_charges(self.q, measure="twice")
+        with gmxfmm.Plan(self.x, self.q, 6, measure=False) as plan, self.assertRaisesRegex(gmxfmm.Error, "nothing was measured"):
+            plan.set_charges(self.q, measure="once")
+
+    def test_on_several_ranks(self):
+        with gmxfmm.Plan(self.x, self.q, 6, measure=False) as plan, unittest.mock.patch.object(plan, "_ranks", object()):
+            with self.assertRaisesRegex(gmxfmm.Error, "several ranks"):
+                plan.set_charges(self.q, measure="once")
+            with self.assertRaisesRegex(gmxfmm.Error, "comm: .*not copied"):
+                copy.copy(plan)
 
 
 class Left(unittest.TestCase):

@@ -82,6 +82,7 @@ class Solve(unittest.TestCase):
         pair = [(0, 1)]
         for argument, text, call in (
             ("acuracy", "no option 'acuracy'", lambda: gmxfmm.solve(x, q, 4, acuracy=1)),
+            ("acuracy", "did you mean 'accuracy'[?]", lambda: gmxfmm.solve(x, q, 4, acuracy=1)),
             ("size", "no option 'size'", lambda: gmxfmm.solve(x, q, 4, size=1)),
             ("m2l", "fft", lambda: gmxfmm.solve(x, q, 4, m2l="pme")),
             ("order", "a number", lambda: gmxfmm.solve(x, q, 4, order="six")),

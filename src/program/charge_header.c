@@ -6,6 +6,8 @@
 #include <stddef.h>
 #include <string.h>
 
+#include "words.h"
+
 #define LONGEST 32 /* longer than any word below */
 
 /* What stands around words and numbers: "4, 0, 0" and "(4 0 0)" are numbers, too. */
@@ -83,36 +85,6 @@ static void plain_word(const char* text, const char* end, char word[LONGEST + 1]
     word[n] = '\0';
 }
 
-static int smaller(int a, int b)
-{
-    return a < b ? a : b;
-}
-
-/* How many letters must be added, taken away, changed or swapped with the next one to turn a into b. */
-static int distance(const char* a, const char* b)
-{
-    const int n = (int)strlen(a), m = (int)strlen(b);
-    int       d[LONGEST + 1][LONGEST + 1];
-
-    for (int i = 0; i <= n; i++)
-    {
-        for (int j = 0; j <= m; j++)
-        {
-            if (i == 0 || j == 0)
-            {
-                d[i][j] = i + j;
-                continue;
-            }
-            d[i][j] = smaller(d[i - 1][j - 1] + (a[i - 1] != b[j - 1]), smaller(d[i - 1][j], d[i][j - 1]) + 1);
-            if (i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1])
-            {
-                d[i][j] = smaller(d[i][j], d[i - 2][j - 2] + 1);
-            }
-        }
-    }
-    return d[n][m];
-}
-
 /* The key that a word before ':' or '=' stands for. */
 static const char* key_like(const char* word, int numbers)
 {
@@ -125,7 +97,7 @@ static const char* key_like(const char* word, int numbers)
     }
     for (size_t k = 0; k < sizeof(keys) / sizeof(keys[0]); k++)
     {
-        if (numbers >= keys[k].numbers && distance(word, keys[k].key) <= (strlen(word) >= 7 ? 2 : 1))
+        if (numbers >= keys[k].numbers && words_distance(word, keys[k].key) <= (strlen(word) >= 7 ? 2 : 1))
         {
             return keys[k].key;
         }

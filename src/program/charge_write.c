@@ -117,6 +117,27 @@ static void write_rows(out_file* out, charge_format format, const charge_results
     }
 }
 
+/* Whether the name has the ending of a format that is written, or of text, or none. A file of another format would be
+ * text that its readers do not know. */
+static int has_known_ending(const char* name)
+{
+    static const char* const known[] = {".npy", ".xyz", ".extxyz", ".pqr", ".txt", ".dat", ".out"};
+    const size_t             whole   = strlen(name);
+    const size_t             length  = words_end_with(name, whole, ".gz") ? whole - 3 : whole;
+    const char*              folder  = strrchr(name, '/');
+    const char*              base    = folder ? folder + 1 : name;
+
+    for (size_t k = 0; k < sizeof(known) / sizeof(known[0]); k++)
+    {
+        if (words_end_with(name, length, known[k]))
+        {
+            return 1;
+        }
+    }
+    /* a dot at its beginning hides a file */
+    return length <= (size_t)(base - name) + 1 || !memchr(base + 1, '.', length - (size_t)(base - name) - 1);
+}
+
 int charge_write_check(const char* name, int overwrite, const charge_file* system)
 {
     if (charge_format_of(name) == CHARGE_PQR && charge_file_is_partly(system))
@@ -133,6 +154,12 @@ int charge_write_check(const char* name, int overwrite, const charge_file* syste
     if (charge_format_of(name) == CHARGE_NPY && words_end_with(name, strlen(name), ".gz"))
     {
         complain(name, 0, "a .npy is not gzipped");
+        return -1;
+    }
+    if (!has_known_ending(name))
+    {
+        complain(name, 0,
+                 "no format has this ending: .npy, .xyz, .extxyz or .pqr, or for text .txt, .dat, .out or none");
         return -1;
     }
     return out_file_check(name, overwrite);

@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "text_lines.h"
+#include "words.h"
 
 enum kind
 {
@@ -327,6 +328,29 @@ static int find_option(const char* argument, const char** value)
     return -1;
 }
 
+/* The option that an argument is a misspelling of; NULL: of none. */
+static const char* option_like(const char* argument)
+{
+    char        word[41] = "";
+    const char* found    = NULL;
+    int         least    = 3; /* letters, of which two may be wrong */
+
+    if (strcspn(argument, "=") < sizeof(word))
+    {
+        memcpy(word, argument, strcspn(argument, "="));
+    }
+    for (int k = 0; k < NUM_OPTIONS; k++)
+    {
+        const int wrong = words_distance(word, table[k].name);
+        if (wrong < least)
+        {
+            least = wrong;
+            found = table[k].name;
+        }
+    }
+    return found;
+}
+
 /* Takes one option and its value from the arguments at *i. */
 static int take_option(main_options* options, int seen[NUM_OPTIONS], int count, char* const* arguments, int* i)
 {
@@ -335,7 +359,9 @@ static int take_option(main_options* options, int seen[NUM_OPTIONS], int count, 
 
     if (k < 0)
     {
-        complain(NULL, 0, "unknown option '%.60s'; see gmxfmm help", arguments[*i]);
+        const char* like = option_like(arguments[*i]);
+        complain(NULL, 0, "unknown option '%.60s'; %s%s%s", arguments[*i], like ? "did you mean " : "see gmxfmm help",
+                 like ? like : "", like ? "?" : "");
         return -1;
     }
     if (seen[k]++)

@@ -19,14 +19,14 @@ static void print_help(void)
         "usage: gmxfmm solve FILE [options]\n"
         "       gmxfmm error FILE [options]   what orders and cells reach on this system, and their time\n"
         "       gmxfmm help | --help\n"
-        "       gmxfmm --version\n"
+        "       gmxfmm --version | -V\n"
         "\n"
         "FILE is read, and OUT written, in the format of the name's ending; numbers are taken as they are, without "
         "units:\n"
         "  .npy           array of float32 or float64, rows x y z q\n"
         "  .xyz           extended XYZ: a column charge, charges, initial_charges or q; Lattice and pbc\n"
         "  .pqr           ATOM and HETATM with charge and radius; CRYST1\n"
-        "  all others, -  text: rows x y z q and header lines\n"
+        "  all others, -  text: rows x y z q and header lines; written to -, .txt, .dat, .out and without an ending\n"
         "All but .npy may be gzipped, with .gz behind the ending. Rows have, all of them or none, reference values "
         "behind q\n"
         "(.pqr: behind the radius): potential fx fy fz (field = -grad potential, unit 1/r). Header lines of text start "
@@ -211,7 +211,7 @@ static int run(int count, char* const* arguments, struct main_ranks* ranks)
         print_help();
         return 0;
     }
-    if (strcmp(command, "--version") == 0)
+    if (strcmp(command, "--version") == 0 || strcmp(command, "-V") == 0)
     {
         printf("gmxfmm %s\n", gmxfmm_version());
         return 0;

@@ -94,3 +94,40 @@ int words_end_with(const char* word, size_t length, const char* ending)
     memcpy(last, word + length - wanted, wanted);
     return words_equal(last, ending);
 }
+
+static int smaller(int a, int b)
+{
+    return a < b ? a : b;
+}
+
+int words_distance(const char* a, const char* b)
+{
+    enum
+    {
+        LONGEST = 40
+    };
+    const int n = (int)strlen(a), m = (int)strlen(b);
+    int       d[LONGEST + 1][LONGEST + 1];
+
+    if (n > LONGEST || m > LONGEST)
+    {
+        return LONGEST + 1;
+    }
+    for (int i = 0; i <= n; i++)
+    {
+        for (int j = 0; j <= m; j++)
+        {
+            if (i == 0 || j == 0)
+            {
+                d[i][j] = i + j;
+                continue;
+            }
+            d[i][j] = smaller(d[i - 1][j - 1] + (a[i - 1] != b[j - 1]), smaller(d[i - 1][j], d[i][j - 1]) + 1);
+            if (i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1])
+            {
+                d[i][j] = smaller(d[i][j], d[i - 2][j - 2] + 1);
+            }
+        }
+    }
+    return d[n][m];
+}

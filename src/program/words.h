@@ -22,6 +22,10 @@ int words_integer(const char* word, int64_t* value);
 /* 1 if two words are the same but for capitals. */
 int words_equal(const char* a, const char* b);
 
+/* How many letters must be added, taken away, changed or swapped with the next one to turn a into b; more than 40 for
+ * words of more than 40 letters. */
+int words_distance(const char* a, const char* b);
+
 /* 1 if the first `length` characters end with this, of 7 characters at most, but for capitals. */
 int words_end_with(const char* word, size_t length, const char* ending);
 

@@ -629,6 +629,21 @@ mkdir directory
 bad "directory" "directory" solve directory
 
 bad "unknown option" "--frobnicate" solve crystal.txt --frobnicate 3
+bad "misspelt option" "did you mean --accuracy?" solve crystal.txt --acuracy 1e-3
+bad "misspelt option with a value" "did you mean --prefactor?" solve crystal.txt --prefcator=2
+bad "option that is like none" "see gmxfmm help" solve crystal.txt --zzz
+bad "option longer than any" "see gmxfmm help" solve crystal.txt --accuracy-of-forces-and-of-potentials-and-of-fields
+for name in out.dx out.cube out.dx.gz .hidden.pdb; do
+    run solve crystal.txt --output "$name"
+    check "ending $name: exit status 2" test $? -eq 2
+    check "ending $name: one line says it" grep -q "^gmxfmm: $name: no format has this ending: .npy" stderr
+    check "ending $name: nothing is written" test ! -e "$name"
+done
+mkdir folder.cube
+for name in out out.dat OUT.TXT .hidden folder.cube/out; do
+    run solve crystal.txt --output "$name"
+    check "ending $name" grep -q "^# box" "$name"
+done
 bad "order out of range" "0..40" solve crystal.txt --order 41
 bad "negative order" "0..40" solve crystal.txt --order -3
 bad "order that is no number" "'four'" solve crystal.txt --order four

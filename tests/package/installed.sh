@@ -53,6 +53,27 @@ for wrong in -DWANTED_VERSION=0.0 -DKIND=neither; do
 done
 
 printf '# box: 4 0 0  0 4 0  0 0 4\n# periodic: 1 1 1\n0 0 0 1\n1 1 1 -1\n' | "$prefix/bin/gmxfmm" solve - --quiet | grep '^energy:'
+# complete WORD...: what bash offers for the last word
+complete_words() (
+    set +u
+    # shellcheck disable=SC1091
+    source "$prefix/share/bash-completion/completions/gmxfmm"
+    COMP_WORDS=("$prefix/bin/gmxfmm" "$@") COMP_CWORD=$#
+    _gmxfmm
+    echo "${COMPREPLY[*]}"
+)
+offered() { # offered WANTED WORD...
+    local wanted=$1
+    shift
+    [ "$(complete_words "$@")" = "$wanted" ] || fail "completion of '$*': '$(complete_words "$@")', not '$wanted'"
+}
+offered "solve" so
+offered "--accuracy" solve salt.txt --acc
+offered "--m2l --m2l-to-parent --m2l-truncate" solve salt.txt --m2
+offered "fmm treecode auto" solve salt.txt --method ""
+offered "rotation" solve salt.txt --m2l ro
+offered "" solve sal
+offered "" solve salt.txt --exclude pa
 page=$(find "$prefix" -name gmxfmm.1)
 [ -s "$page" ] || fail "no manual page"
 if command -v mandoc >/dev/null; then

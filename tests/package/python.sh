@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# The Python package: its tests with the library just built, then a wheel, made from the checkout and installed in a fresh
+# The Python package: its tests with the library just built, then a wheel, made from a source distribution and installed in a fresh
 # virtual environment, where what is not a matter of the sources alone passes again; and an editable install. All of pip's work is
-# done offline, but numpy and ASE are fetched where the machine has none. Tests that need ASE, PyTorch, CuPy, JAX or a GPU
+# done offline, but numpy, ASE and mypy are fetched where the machine has none. Tests that need ASE, PyTorch, CuPy, JAX or a GPU
 # are skipped by name without these. 77: skipped.
 #   python.sh SOURCE LIBRARY COMPILER WORK PROGRAM
 set -euo pipefail
@@ -19,6 +19,9 @@ if ! "$python" -c 'import numpy' 2>/dev/null; then
 fi
 if ! "$python" -c 'import ase' 2>/dev/null; then
     timeout 120 "${pip[@]}" install ase >ase.log 2>&1 || echo "no ASE, and pip cannot fetch it: its tests are skipped"
+fi
+if ! "$python" -c 'import mypy' 2>/dev/null; then
+    timeout 120 "${pip[@]}" install mypy >mypy.log 2>&1 || echo "no mypy, and pip cannot fetch it: its test is skipped"
 fi
 export CC=$compiler GMXFMM_HEADER=$source/src/fmm/gmxfmm.h PYTHONDONTWRITEBYTECODE=1
 before=$(find "$source/python" | sort)
@@ -39,12 +42,22 @@ PY
     "$python" "$source/python/examples/madelung.py" | tee example.log
     grep -q "constant: 1.74756459" example.log
 }
-"${pip[@]}" wheel --no-index --no-deps -w wheel "$source/python" >wheel.log 2>&1 || { cat wheel.log && exit 1; }
+# The program runs as a command and as a module
+program() {
+    for command in "$work/venv/bin/gmxfmm" "$python -m gmxfmm"; do
+        [ "$($command --version)" = "gmxfmm $("$python" -c 'import gmxfmm; print(gmxfmm.version())')" ] || { echo "FAILED: $command" && exit 1; }
+    done
+}
+# The wheel is made from the source distribution, so that this is complete; the editable install from the checkout
+(cd "$source/python" && "$python" -c 'import sys, build_wheel; build_wheel.build_sdist(sys.argv[1])' "$work")
+"${pip[@]}" wheel --no-index --no-deps -w wheel gmxfmm-*.tar.gz >wheel.log 2>&1 || { cat wheel.log && exit 1; }
 "${pip[@]}" install --no-index --no-deps wheel/*.whl
+program
 where site-packages site-packages
-"$python" -m unittest discover -s "$source/python/tests" -k Solve -k Steps -k Systems -k Calculator -k Derivatives -k Examples
+"$python" -m unittest discover -s "$source/python/tests" -k Solve -k Steps -k Systems -k Calculator -k Derivatives -k Examples -k OfPlans
 "${pip[@]}" uninstall -y gmxfmm
 
 "${pip[@]}" install --no-index --no-deps -e "$source/python" >editable.log 2>&1 || { cat editable.log && exit 1; }
 where "$source/python" site-packages
+program
 [ "$before" = "$(find "$source/python" | sort)" ] || { echo "FAILED: making the wheel left files in python/" && exit 1; }

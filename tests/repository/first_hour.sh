@@ -83,13 +83,13 @@ block docs/from-c.md c "## A program" >own.c
 block docs/from-c.md cmake "## A program" >CMakeLists.txt
 [ -s own.c ] || die 'docs/from-c.md has no program in C under "A program"'
 printf '# box: 4 0 0  0 4 0  0 0 4\n# periodic: 1 1 1\n0 0 0 1\n1 0 0 -1\n' >two.txt
-gmxfmm solve two.txt --accuracy 1e-6 --output two.solved >two.energy
+gmxfmm solve two.txt --accuracy 1e-6 --output solved.txt >two.energy
 for number in 1 2; do # by CMake, and with the shared library
     follow docs/from-c.md "## A program" $number
     tail -n 1 "$scratch/log" >two.out
-    awk 'FILENAME == "two.energy" { if ($1 == "energy:") energy = $2; next } FILENAME == "two.solved" { if ($1 !~ /^#/ && !force) force = $6; next }
+    awk 'FILENAME == "two.energy" { if ($1 == "energy:") energy = $2; next } FILENAME == "solved.txt" { if ($1 !~ /^#/ && !force) force = $6; next }
         { sub(/,/, "", $2); a = $2 - energy; b = $4 - force; good = energy && force && a * a < 1e-4 && b * b < 1e-4 } END { exit !good }' \
-        two.energy two.solved two.out || die "the program of docs/from-c.md printed: $(cat two.out)"
+        two.energy solved.txt two.out || die "the program of docs/from-c.md printed: $(cat two.out)"
     say "    $(cat two.out)"
 done
 cc -Wall -Wextra -Werror -fsyntax-only -I"$HOME/gmxfmm/include" own.c || die "the program of docs/from-c.md has warnings"
