@@ -16,6 +16,7 @@
 #include "gromacs/mdtypes/md_enums.h"
 #include "gromacs/mdtypes/simulation_workload.h"
 #include "gromacs/pbcutil/pbc.h"
+#include "gromacs/taskassignment/decidegpuusage.h"
 #include "gromacs/topology/topology.h"
 #include "gromacs/utility/stringutil.h"
 
@@ -64,7 +65,10 @@ FmmChoice shareChoice(const t_commrec& cr, const FmmChoice& choice)
 
 } // namespace
 
-std::string whyNoFmmOnRanks(const t_inputrec& inputrec, const int numPmeRanks, const bool isGpuAskedFor)
+std::string whyNoFmmOnRanks(const t_inputrec& inputrec,
+                            const int         numPmeRanks,
+                            const TaskTarget  fmmTarget,
+                            TaskTarget*       nonbondedTarget)
 {
     if (numPmeRanks > 0)
     {
@@ -73,12 +77,17 @@ std::string whyNoFmmOnRanks(const t_inputrec& inputrec, const int numPmeRanks, c
                 "domain. Leave -npme out.",
                 numPmeRanks);
     }
-    if (isGpuAskedFor)
+    const bool isFmm = (fmmTarget == TaskTarget::Gpu);
+    if (isFmm || *nonbondedTarget == TaskTarget::Gpu)
     {
-        return "mdrun -fmm gpu: on several ranks the FMM runs on the CPU. Start one rank for each "
-               "simulation "
-               "(-ntmpi 1), or leave -fmm gpu out.";
+        return formatString(
+                "mdrun -%s gpu: with coulombtype = FMM several ranks compute on CPUs alone. Start "
+                "one rank for each "
+                "simulation (-ntmpi 1), or leave -%s gpu out.",
+                isFmm ? "fmm" : "nb",
+                isFmm ? "fmm" : "nb");
     }
+    *nonbondedTarget               = TaskTarget::Cpu;
     const FmmParameters parameters = fmmParameters(inputrec);
     std::string         what;
     if (inputrec.pbcType != PbcType::Xyz)

@@ -30,15 +30,20 @@ namespace gmx
 class DeviceStreamManager;
 class FmmSolver;
 class StepWorkload;
+enum class TaskTarget : int;
 struct FmmParameters;
 
 /*! \brief Returns why the FMM cannot run on several ranks, and what to change; empty if it can
  *
- * \param[in] inputrec       The input record
- * \param[in] numPmeRanks    The user's number with mdrun -npme
- * \param[in] isGpuAskedFor  Whether the user asked for a GPU with mdrun -fmm
+ * \param[in]     inputrec         The input record
+ * \param[in]     numPmeRanks      The user's number with mdrun -npme
+ * \param[in]     fmmTarget        The user's choice with mdrun -fmm
+ * \param[in,out] nonbondedTarget  The user's choice with mdrun -nb; then the CPU, if that was left to mdrun
  */
-std::string whyNoFmmOnRanks(const t_inputrec& inputrec, int numPmeRanks, bool isGpuAskedFor);
+std::string whyNoFmmOnRanks(const t_inputrec& inputrec,
+                            int               numPmeRanks,
+                            TaskTarget        fmmTarget,
+                            TaskTarget*       nonbondedTarget);
 
 /*! \libinternal \brief
  * The atoms of all ranks
