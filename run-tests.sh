@@ -104,6 +104,8 @@ if wants newer; then STEPS=$((STEPS + 1)); fi
 
 step "packages"
 scripts/install-packages.sh "$(if ((all)); then echo --all; else echo --tests; fi)"
+# The package's tests build the library again, each in a folder of its own, with the same options
+if command -v ccache >/dev/null; then export CMAKE_C_COMPILER_LAUNCHER=ccache CMAKE_CXX_COMPILER_LAUNCHER=ccache; fi
 
 if wants library; then
     # without the CUDA part: the build with sanitizers, and what first_hour and the package's subproject build

@@ -31,7 +31,7 @@ if [ "$kind" = sanitize ]; then
     options+=(-DCMAKE_BUILD_TYPE=Debug -DGMXFMM_SANITIZE=ON -DGMXFMM_CUDA=OFF -DGMXFMM_ARCH=native)
 elif [ "$kind" = thread ]; then
     options+=(-DCMAKE_BUILD_TYPE=Debug -DGMXFMM_SANITIZE_THREAD=ON -DGMXFMM_CUDA=OFF -DGMXFMM_ARCH=native)
-    targets+=(gmxfmm_test_plans_in_threads gmxfmm_test_ranks)
+    targets+=(gmxfmm_test_plans_in_threads gmxfmm_test_ranks gmxfmm_test_ranks_cells)
 elif [ "$kind" = cuda ]; then
     # rotation at orders above 8 is compiled when a plan first asks for one (GMXFMM_CUDA_ALL_ORDERS)
     options+=(-DCMAKE_BUILD_TYPE=Release -DGMXFMM_CUDA=ON "-DCMAKE_CUDA_COMPILER=$(find_nvcc)"
