@@ -32,12 +32,12 @@ gmxfmm_status fmm_conv_create(gmxfmm_plan* plan)
     conv->num_chunks     = (conv->fft.num_freq + VLEN - 1) / VLEN;
     const size_t fields  = ((size_t)conv->fft.num_fields * conv->fft.field_stride + VLEN) * sizeof(real);
     const size_t spectra = (size_t)conv->fft.num_groups * conv->fft.spectrum_stride * sizeof(fmm_complex);
-    conv->field          = fmm_alloc(plan, fields);
-    conv->spectrum       = fmm_alloc(plan, spectra);
-    conv->s              = fmm_alloc(plan, fmm_conv_spectrum_size(conv, FMM_SUM_S) * sizeof(real));
-    conv->z              = fmm_alloc(plan, fmm_conv_spectrum_size(conv, FMM_SUM_Z) * sizeof(real));
-    conv->strain         = fmm_alloc(plan, 5 * ((size_t)conv->fft.num_freq + (size_t)c->n[1]) * sizeof(double));
-    if (!conv->strain || !conv->field || !conv->spectrum || !conv->s || !conv->z)
+    const size_t strain  = 5 * ((size_t)conv->fft.num_freq + (size_t)c->n[1]) * sizeof(double);
+    /* The largest come first: a memory that lacks one of them is not filled with the others */
+    if (!(conv->field = fmm_alloc(plan, fields)) || !(conv->spectrum = fmm_alloc(plan, spectra)) ||
+        !(conv->s = fmm_alloc(plan, fmm_conv_spectrum_size(conv, FMM_SUM_S) * sizeof(real))) ||
+        !(conv->z = fmm_alloc(plan, fmm_conv_spectrum_size(conv, FMM_SUM_Z) * sizeof(real))) ||
+        !(conv->strain = fmm_alloc(plan, strain)))
     {
         return fmm_fail(plan, GMXFMM_ERROR_MEMORY,
                         "out of memory for %d cells of order %d: fewer cells, or a lower order", c->num_cells,
