@@ -210,6 +210,10 @@ Together solve(const System&            s,
                 all.sums[rank][0] = output.energy_near;
                 all.sums[rank][1] = output.energy_far;
                 std::copy(output.virial, output.virial + 9, all.sums[rank].begin() + 2);
+                if (calls.status != GMXFMM_OK)
+                {
+                    return; /* two ranks may have been given one particle */
+                }
                 for (std::size_t k = 0; k < own.size(); k++)
                 {
                     const std::size_t i = static_cast<std::size_t>(own[k]);
