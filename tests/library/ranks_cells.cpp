@@ -469,6 +469,28 @@ TEST(RanksOfCellsErrors, NameParticlesByTheirNumbers)
     expectAll(solve(good, options, twice, oneStep(good)), GMXFMM_ERROR_OPTION, "34 is there twice");
 }
 
+TEST(RanksOfCellsErrors, NameExclusionsThatDoNotStartAtZero)
+{
+    const System         s     = ions(boxOfVolume(boxTypes()[0], 8), 50, 1);
+    const gmxfmm_options asked = explicitOptions(6, 4, 4, 4, 1);
+    onRanks(2,
+            [&](const gmxfmm_comm& comm)
+            {
+                const std::vector<int>    start(s.size() + 1, 3), list(3, 0); /* the second rank has no particles */
+                const std::vector<double> q(s.q.begin(), s.q.end());
+                const std::int64_t        n         = comm.rank == 0 ? static_cast<std::int64_t>(s.size()) : 0;
+                gmxfmm_plan*              plan      = nullptr;
+                char                      text[512] = "";
+                ASSERT_EQ(gmxfmm_create_parallel(&plan, &asked, &comm, n, s.box.data(), text, sizeof(text)), GMXFMM_OK)
+                    << text;
+                ASSERT_EQ(gmxfmm_set_charges(plan, n, q.data()), GMXFMM_OK);
+                EXPECT_EQ(gmxfmm_set_exclusions(plan, start.data(), list.data()), GMXFMM_ERROR_EXCLUSION);
+                EXPECT_NE(std::string(gmxfmm_message(plan)).find("must start at 0"), std::string::npos)
+                    << gmxfmm_message(plan);
+                gmxfmm_destroy(plan);
+            });
+}
+
 TEST(RanksOfCellsErrors, AreThoseOfTheirCells)
 {
     System         s     = ions(boxOfVolume(boxTypes()[0], 8), 100, 1);

@@ -24,12 +24,12 @@ void fmm_gather_shares(gmxfmm_plan* plan, void* items, size_t bytes, int num)
     fmm_range own     = fmm_own_of(plan, num);
     for (int r = 0; r < (cpu->ranks != NULL ? cpu->num_ranks : 0); r++)
     {
-        const int    begin = fmm_share_begin(plan, num, r), end = fmm_share_begin(plan, num, r + 1);
-        const size_t sent = (size_t)(own.end - own.begin) * bytes, received = (size_t)(end - begin) * bytes;
+        const fmm_range its  = fmm_share_of(plan, num, r);
+        const size_t    sent = (size_t)(own.end - own.begin) * bytes, received = (size_t)(its.end - its.begin) * bytes;
         if (r != cpu->rank && sent + received > 0)
         {
             cpu->ranks->parcels[parcels++] = (gmxfmm_parcel){r, (char*)items + (size_t)own.begin * bytes, sent,
-                                                             (char*)items + (size_t)begin * bytes, received};
+                                                             (char*)items + (size_t)its.begin * bytes, received};
         }
     }
     if (cpu->ranks != NULL)

@@ -157,16 +157,16 @@ typedef struct
     int begin, end;
 } fmm_range;
 
-/* What this rank computes of num layers or columns: all, where there is one rank. */
+/* What a rank computes of num layers or columns. */
+static inline fmm_range fmm_share_of(const gmxfmm_plan* plan, int num, int rank)
+{
+    return (fmm_range){fmm_share_begin(plan, num, rank), fmm_share_begin(plan, num, rank + 1)};
+}
+
+/* The same of this rank: all, where there is one. */
 static inline fmm_range fmm_own_of(const gmxfmm_plan* plan, int num)
 {
-    fmm_range own = {0, num};
-    if (plan->cpu->ranks != NULL)
-    {
-        own.begin = fmm_share_begin(plan, num, plan->cpu->rank);
-        own.end   = fmm_share_begin(plan, num, plan->cpu->rank + 1);
-    }
-    return own;
+    return plan->cpu->ranks != NULL ? fmm_share_of(plan, num, plan->cpu->rank) : (fmm_range){0, num};
 }
 
 /* Its cells, and rows of plan->cpu->partial. */

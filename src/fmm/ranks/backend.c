@@ -48,7 +48,7 @@ struct fmm_divided
     int          rows_are_new;           /* exclusions, or whose rows they are */
     int *        rows, *list;            /* exclusions that the whole plan has, total + 1 rows; NULL: it has none */
     int64_t      charges_version, box_version; /* that the whole plan has */
-    array        ids, x, gathered, result[c_results], packed;
+    array        ids, x, gathered, result[c_results];
 };
 
 /* Makes *a hold num items of `bytes`, contents lost; 0 if there is no memory. */
@@ -61,6 +61,12 @@ static int renew(array* a, size_t num, size_t bytes)
         a->room = a->at != NULL ? num * bytes : 0;
     }
     return a->at != NULL;
+}
+
+/* Bytes of a number in the caller's arrays. */
+static size_t word_of(const gmxfmm_plan* plan)
+{
+    return plan->options.array_type == GMXFMM_DOUBLE ? sizeof(double) : sizeof(float);
 }
 
 static gmxfmm_status no_memory(gmxfmm_plan* plan)
@@ -135,7 +141,6 @@ static void destroy(gmxfmm_plan* plan)
     free(d->ids.at);
     free(d->x.at);
     free(d->gathered.at);
-    free(d->packed.at);
     for (int r = 0; r < c_results; r++)
     {
         free(d->result[r].at);
@@ -176,13 +181,15 @@ static gmxfmm_status set_exclusions(gmxfmm_plan* plan, const int* start, const i
     {
         return GMXFMM_OK;
     }
-    for (int64_t i = 0; i < n; i++)
+    int64_t good = 0; /* rows that ascend */
+    while (start[0] == 0 && good < n && start[good + 1] >= start[good])
     {
-        if (start[0] != 0 || start[i + 1] < start[i])
-        {
-            return fmm_fail(plan, GMXFMM_ERROR_EXCLUSION,
-                            "exclusions must start at 0 and ascend: those of particle %lld here do not", (long long)i);
-        }
+        good++;
+    }
+    if (start[0] != 0 || good < n)
+    {
+        return fmm_fail(plan, GMXFMM_ERROR_EXCLUSION,
+                        "exclusions must start at 0 and ascend: those of particle %lld here do not", (long long)good);
     }
     d->excl_start = malloc(((size_t)n + 1) * sizeof(int));
     d->excl_list  = malloc((size_t)start[n] * sizeof(int) + 1);
@@ -278,7 +285,7 @@ static gmxfmm_status gather_ids(gmxfmm_plan* plan)
 static gmxfmm_status gather_charges(gmxfmm_plan* plan)
 {
     struct fmm_divided* d     = plan->divided;
-    const size_t        total = (size_t)d->total, word = plan->options.array_type == GMXFMM_DOUBLE ? 8 : 4;
+    const size_t        total = (size_t)d->total, word = word_of(plan);
     const int*          ids = d->ids.at;
     const int     made      = renew(&d->gathered, total, 3 * sizeof(double)) && renew(&d->x, total, 3 * sizeof(double));
     gmxfmm_status status    = fmm_agree(plan, made ? GMXFMM_OK : no_memory(plan));
@@ -384,7 +391,7 @@ static gmxfmm_status gather_exclusions(gmxfmm_plan* plan)
 static gmxfmm_status gather_positions(gmxfmm_plan* plan, const void* x)
 {
     struct fmm_divided* d      = plan->divided;
-    const size_t        bytes  = 3 * (plan->options.array_type == GMXFMM_DOUBLE ? sizeof(double) : sizeof(float));
+    const size_t        bytes  = 3 * word_of(plan);
     const int*          ids    = d->ids.at;
     const gmxfmm_status status = gather(plan, bytes, x, d->start, d->gathered.at);
 #pragma omp parallel for schedule(static) num_threads(plan->num_threads)
@@ -470,7 +477,7 @@ static gmxfmm_status deliver(gmxfmm_plan* plan, int result, void* to)
     struct fmm_divided*     d     = plan->divided;
     const fmm_particle_set* p     = &d->whole->cpu->sources;
     const int               rank  = plan->ranks->comm.rank;
-    const size_t            bytes = c_numbers[result] * (plan->options.array_type == GMXFMM_DOUBLE ? 8 : 4);
+    const size_t            bytes = c_numbers[result] * word_of(plan);
     const char* const       from  = d->result[result].at;
     char* const             all   = d->gathered.at;
 #pragma omp parallel for schedule(static) num_threads(plan->num_threads)
@@ -507,9 +514,9 @@ static void take_times(gmxfmm_plan* plan)
 
 static gmxfmm_status execute_all(gmxfmm_plan* plan, const void* x, gmxfmm_output* output)
 {
-    struct fmm_divided* d             = plan->divided;
-    void* const         to[c_results] = {output->force, output->field, output->potential};
-    const size_t        word          = plan->options.array_type == GMXFMM_DOUBLE ? sizeof(double) : sizeof(float);
+    struct fmm_divided* d                    = plan->divided;
+    void* const         to[c_results]        = {output->force, output->field, output->potential};
+    const size_t        word                 = word_of(plan);
     double              wants[c_results + 3] = {0}, room[c_results + 3];
     gmxfmm_output       all                  = {.size = sizeof(all)};
     int                 made                 = 1;

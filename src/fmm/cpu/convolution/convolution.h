@@ -56,12 +56,18 @@ void          fmm_conv_destroy(struct fmm_convolution* conv);
 gmxfmm_status fmm_conv_set_shape(gmxfmm_plan* plan);
 void          fmm_conv_spectra(gmxfmm_plan* plan, int with_virial);
 
-/* Whether this rank has frequency f, and those of a chunk. */
-static inline int fmm_conv_is_own(const struct fmm_convolution* conv, fmm_range rows, int f)
+/* Which lanes of a chunk are frequencies of this rank, which has these rows y of them; returns whether any is. */
+static inline int fmm_conv_own_lanes(const struct fmm_convolution* conv, fmm_range rows, int chunk, char own[VLEN])
 {
-    const int* n  = conv->cells->n;
-    const int  nz = n[2] / 2 + 1, y = f / nz % n[1];
-    return f < conv->fft.num_freq && y >= rows.begin && y < rows.end;
+    const int* n   = conv->cells->n;
+    int        any = 0;
+    for (int l = 0; l < VLEN; l++)
+    {
+        const int f = chunk * VLEN + l, y = f / (n[2] / 2 + 1) % n[1];
+        own[l] = f < conv->fft.num_freq && y >= rows.begin && y < rows.end;
+        any |= own[l];
+    }
+    return any;
 }
 
 /* Rows y of frequencies that this rank has. */

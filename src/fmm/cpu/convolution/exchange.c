@@ -52,12 +52,6 @@ static void copy(const gmxfmm_plan* plan, fmm_range x, fmm_range y, fmm_complex*
     }
 }
 
-/* Begin and end of what rank r has of num. */
-static fmm_range share_of(const gmxfmm_plan* plan, int num, int r)
-{
-    return (fmm_range){fmm_share_begin(plan, num, r), fmm_share_begin(plan, num, r + 1)};
-}
-
 /* The part of in_planes (of_planes) or in_columns that rank r has the other end of: rows of the own layers, or layers
  * of the own rows. */
 typedef struct
@@ -72,7 +66,7 @@ static part part_of(const gmxfmm_plan* plan, int of_planes, int r)
     const struct fmm_convolution* conv = plan->cpu->conv;
     const int                     n0 = conv->fft.direction[0].n, n1 = conv->fft.direction[1].n;
     const size_t                  row   = (size_t)conv->fft.num_groups * row_length(&conv->fft);
-    const fmm_range               other = share_of(plan, of_planes ? n1 : n0, r);
+    const fmm_range               other = fmm_share_of(plan, of_planes ? n1 : n0, r);
     part                          p;
     p.x                = of_planes ? fmm_own_of(plan, n0) : other;
     p.y                = of_planes ? other : fmm_own_of(plan, n1);

@@ -321,18 +321,6 @@ product(int p, const vreal* x, const vreal* in_re, const vreal* in_im, vreal* ou
     }
 }
 
-/* Which lanes of a chunk are frequencies of this rank; returns whether any is. */
-static int own_lanes(const convolution* conv, fmm_range rows, int chunk, char own[VLEN])
-{
-    int any = 0;
-    for (int l = 0; l < VLEN; l++)
-    {
-        own[l] = (char)fmm_conv_is_own(conv, rows, chunk * VLEN + l);
-        any |= own[l];
-    }
-    return any;
-}
-
 void fmm_conv_product(const gmxfmm_plan* plan, const convolution* conv)
 {
     const size_t    size = (size_t)harm_size(2 * conv->order), room = fmm_conv_coef(conv->order);
@@ -346,7 +334,7 @@ void fmm_conv_product(const gmxfmm_plan* plan, const convolution* conv)
         vreal* const in_im  = in_re + room;
         vreal* const out_re = in_im + room;
         vreal* const out_im = out_re + room;
-        if (several && !own_lanes(conv, rows, chunk, own))
+        if (several && !fmm_conv_own_lanes(conv, rows, chunk, own))
         {
             continue;
         }

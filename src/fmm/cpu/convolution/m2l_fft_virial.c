@@ -138,9 +138,9 @@ enum
     c_sums = 5
 };
 
-/* The sums of a chunk at the frequencies that this rank has, each by itself: they are added up in an order that knows
+/* The sums of a chunk at the lanes that this rank has, each by itself: they are added up in an order that knows
  * nothing of chunks, threads or ranks. */
-static void virial_chunk(const convolution* conv, fmm_range rows, int chunk, vreal* scratch)
+static void virial_chunk(const convolution* conv, int chunk, const char* own, vreal* scratch)
 {
     const int    p = conv->order, top = 2 * p;
     vreal* const re = scratch;
@@ -155,24 +155,13 @@ static void virial_chunk(const convolution* conv, fmm_range rows, int chunk, vre
     contract(p, g, s, z, w);
     for (int l = 0; l < VLEN; l++)
     {
-        const int f = chunk * VLEN + l;
-        if (fmm_conv_is_own(conv, rows, f))
+        if (own[l])
         {
             const double sums[c_sums] = {(double)w[2].re[l], (double)w[2].im[l], (double)w[1].re[l], (double)w[1].im[l],
                                          (double)w[0].re[l]};
-            memcpy(conv->strain + (size_t)f * c_sums, sums, sizeof(sums));
+            memcpy(conv->strain + (size_t)(chunk * VLEN + l) * c_sums, sums, sizeof(sums));
         }
     }
-}
-
-static int has_own(const convolution* conv, fmm_range rows, int chunk)
-{
-    int any = 0;
-    for (int l = 0; l < VLEN; l++)
-    {
-        any |= fmm_conv_is_own(conv, rows, chunk * VLEN + l);
-    }
-    return any;
 }
 
 /* Sums over the frequencies of row y. */
@@ -200,9 +189,10 @@ void fmm_m2l_fft_virial(gmxfmm_plan* plan, convolution* conv, double* w)
 #pragma omp parallel for schedule(dynamic) num_threads(plan->num_threads)
     for (int chunk = 0; chunk < conv->num_chunks; chunk++)
     {
-        if (has_own(conv, rows, chunk))
+        char own[VLEN];
+        if (fmm_conv_own_lanes(conv, rows, chunk, own))
         {
-            virial_chunk(conv, rows, chunk, fmm_thread_scratch(plan));
+            virial_chunk(conv, chunk, own, fmm_thread_scratch(plan));
         }
     }
 #pragma omp parallel for schedule(static) num_threads(plan->num_threads)

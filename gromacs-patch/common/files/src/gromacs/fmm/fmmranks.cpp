@@ -82,8 +82,7 @@ std::string whyNoFmmOnRanks(const t_inputrec& inputrec,
     {
         return formatString(
                 "mdrun -%s gpu: with coulombtype = FMM several ranks compute on CPUs alone. Start "
-                "one rank for each "
-                "simulation (-ntmpi 1), or leave -%s gpu out.",
+                "one rank for each simulation (-ntmpi 1), or leave -%s gpu out.",
                 isFmm ? "fmm" : "nb",
                 isFmm ? "fmm" : "nb");
     }

@@ -195,16 +195,14 @@ void logFmmSetup(const FmmPlan& plan, int maxStepsInCells, const MDLogger& mdlog
 
 void logFmmRanks(const int numRanks, const bool isDivided, const MDLogger& mdlog)
 {
-    const char* how = isDivided ? "FMM: divided over %d ranks, each of which has the positions of "
-                                  "all atoms and computes "
-                                  "the forces in its layers of cells."
-                                : "FMM: each of the %d ranks computes the interactions of all "
-                                  "atoms and keeps the "
-                                  "forces on its own, as it does with an octree, perturbed charges "
-                                  "or several energy "
-                                  "groups. All other interactions are divided over the ranks. With "
-                                  "one rank and as many "
-                                  "OpenMP threads the FMM itself is faster.";
+    const char* how = isDivided
+                              ? "FMM: divided over %d ranks, each of which has the positions of "
+                                "all atoms and computes the forces in its layers of cells."
+                              : "FMM: each of the %d ranks computes the interactions of all "
+                                "atoms and keeps the forces on its own, as it does with an octree, "
+                                "perturbed charges or several energy groups. All other "
+                                "interactions are divided over the ranks. With one rank and as "
+                                "many OpenMP threads the FMM itself is faster.";
     GMX_LOG(mdlog.info).asParagraph().appendTextFormatted(how, numRanks);
 }
 
