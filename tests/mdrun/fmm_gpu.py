@@ -462,6 +462,20 @@ def choice(checks):
             c.that(fmm_on(log, where), f"{what}: FMM on the {where}: {' '.join(re.findall(r'precision on the .*', log))}")
         attempt(checks, what, one)
 
+    # What is not given runs where it is fastest: all of a step on the GPU, unless a line of md.log says why not
+    def by_default(c, what, settings, options, where, reason=None):
+        gmx.grompp(folder, {**mdp, **FMM, **settings}, system, name="default")
+        gmx("mdrun", "-s", "default.tpr", "-deffnm", "default", "-ntmpi", "1", *options, folder=folder)
+        log = read_log(folder, "default")
+        c.that(f"PP task will update and constrain coordinates on the {where}" in log, f"{what}, no -update: update on the {where}")
+        if reason:
+            c.that(reason in log, f"{what}: md.log says why: {reason}")
+    attempt(checks, "-update auto", by_default, "no options", {}, [], "GPU")
+    attempt(checks, "-update auto with the FMM on the CPU", by_default, "-fmm cpu", {}, ["-nb", "gpu", "-fmm", "cpu"],
+            "CPU" if version(gmx) == "2022.5" else "GPU")
+    attempt(checks, "-update auto with Nose-Hoover", by_default, "Nose-Hoover", dict(tcoupl="nose-hoover", tc_grps="System", tau_t=1, ref_t=300), [],
+            "CPU", "Nose-Hoover temperature coupling is not supported")
+
     def refused(what, name, options, pattern, env=None):
         status, output = gmx.run(["mdrun", "-s", name + ".tpr", "-deffnm", name, "-ntmpi", "1", *options], folder, env=env)
         text = complaint(output) or " ".join(output.split())[-300:]
