@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""Types of the keyword options, for type checkers: members of gmxfmm_options, whose meaning, defaults and ranges are in docs/python.md. What
-is checked at run time is by the library's own table."""
+"""Types of the keyword options, for type checkers. They are members of gmxfmm_options, whose meaning, defaults and ranges are in
+docs/python.md. At run time the library's own table is used.
+"""
 from __future__ import annotations
 
 import os
@@ -51,7 +52,7 @@ class Options(TypedDict, total=False):
 
 
 class PlanOptions(Options, total=False):
-    """Of what makes plans by itself."""
+    """Of classes that make plans themselves."""
 
     exclusions: Any
     precision: Optional[Precision]
