@@ -17,7 +17,7 @@ Three = Union[int, Sequence[int], np.ndarray]
 
 
 class Options(TypedDict, total=False):
-    """Of solve, Plan, Batch and qeq."""
+    """Options of solve, Plan, Batch and qeq."""
 
     accuracy: float
     boundary: Literal["tinfoil", "vacuum", "open"]
@@ -52,21 +52,21 @@ class Options(TypedDict, total=False):
 
 
 class PlanOptions(Options, total=False):
-    """Of classes that make plans themselves."""
+    """Options of classes that make plans themselves."""
 
     exclusions: Any
     precision: Optional[Precision]
 
 
 class KeptOptions(PlanOptions, total=False):
-    """Of the calculator of ASE and of charge equilibration."""
+    """Options of the calculator of ASE and of charge equilibration."""
 
     assign_every: int
     measure: bool
 
 
 class BatchOptions(PlanOptions, total=False):
-    """Of the functions of PyTorch."""
+    """Options of the functions of PyTorch."""
 
     max_plans: int
     measure: bool

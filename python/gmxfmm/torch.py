@@ -403,8 +403,8 @@ def _call(name: str, x: Tensor, q: Tensor, cell: Optional[Tensor], offsets: Any,
             raise refuse(argument, f"it has the type {value.dtype}, it must be float32 or float64")
     flat = offsets is not None or batch is not None
     if x.shape[-1:] != (3,) or x.shape[:-1] != q.shape or q.ndim not in (1, 2) or (flat and q.ndim != 1):
-        raise refuse("x", f"it has the shape {tuple(x.shape)} and q {tuple(q.shape)}; they must be n x 3 and n, or systems x n x 3 and "
-                     "systems x n, with offsets or batch n x 3 and n")
+        raise refuse("x", f"it has the shape {tuple(x.shape)} and q {tuple(q.shape)}. They must be n x 3 and n, or systems x n x 3 and "
+                     "systems x n. With offsets or batch they must be n x 3 and n")
     if q.device != x.device:
         raise refuse("q", f"it is on {q.device}, and x on {x.device}")
     bounds = _bounds(x, offsets, batch, systems, cell)

@@ -141,18 +141,18 @@ typedef struct
     const char*      cache_dir; /* [NULL] folder for kernels that a GPU's plan compiles, made if need be; NULL: none */
     gmxfmm_method    method;    /* [FMM] */
 
-    /* Of the FMM alone. */
+    /* Options of the FMM alone. */
     int        order;      /* [auto] expansion order p, 0..20 (double precision: 40) */
     int        grid[3];    /* [auto] cells along each box vector; of a periodic octree leaves, multiples of 2^depth */
     int        depth;      /* [auto] of an octree, 1..9; automatic with a grid: as many levels as that allows */
     int        separation; /* [auto] ws, layers of near cells, 1 or 2 */
     gmxfmm_m2l m2l;        /* [AUTO] way through the far field */
-    int        m2l_to_parent; /* [0] 1: far source cells of a stencil straight to the target's parent (octree) */
+    int        m2l_to_parent; /* [0] 1: M2L from far cells of the interaction list to the target's parent (octree) */
     int        m2l_truncate; /* [auto] each translation to the order that its distance needs (octree): 0 never, 1 by the
                               * mean square of its error, 2 by its bound (Gumerov & Duraiswami 2008, eq. 24) */
     int vertical_rotation;   /* [0] 1: M2M and L2L by rotation, too; slower, for comparison (octree) */
 
-    /* Of the treecode alone. */
+    /* Options of the treecode alone. */
     gmxfmm_kernel    kernel;    /* [COULOMB] */
     double           kappa;     /* [0] inverse length of the Yukawa kernel, 0..1e100 */
     double           theta;     /* [auto] clusters are far whose radii add up to less than theta times their distance */
@@ -160,11 +160,11 @@ typedef struct
     int              leaf;      /* [auto] most particles in a leaf and targets in a batch, >= 1 */
     gmxfmm_traversal traversal; /* [PARTICLE] */
 
-    /* Of the FMM: what came later. */
+    /* Options of the FMM that came later. */
     double min_distance; /* [0] nearer pairs have the potential of this distance and no force, for programs that soften
                           * them. It has to be less than gmxfmm_info.near_range; cells of open systems are made so */
     int pairs_beside;    /* [0] 1: pair kernels of the program share the GPU with a step, and take as long as the near
-                          * field. create_measured then counts the near field twice. Of several GPUs the first gets
+                          * field. create_measured then counts the near field twice. The first of several GPUs gets
                           * less of it */
     int num_devices;     /* [0] number of GPUs of this process that share a step, 1..8; 0: device_id alone */
     int devices[8];      /* their numbers. The first, in place of device_id, has the plan's arrays and the output. One
