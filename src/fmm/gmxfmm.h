@@ -6,7 +6,7 @@
  *   charges    q[i], any unit of charge (GROMACS: e)
  *   potential  phi_i = f * sum_j q_j / r_ij over all particles and periodic images, less excluded pairs
  *   field      E_i = -grad phi_i;  force F_i = q_i E_i
- *   energy     1/2 sum_i q_i phi_i, in two parts: near (pairs in neighbouring cells) and far (all the rest)
+ *   energy     1/2 sum_i q_i phi_i, in two parts: near (pairs in near cells) and far (all the rest)
  *   virial     Xi = -1/2 sum_pairs r_ij (x) F_ij, row-major 3x3; tr Xi = -E/2
  *   f          options.prefactor, multiplied once, on output
  *
