@@ -61,7 +61,7 @@ COMMANDS = {
 # Names that are no files of this repository, and those of files that are made.
 NOT_HERE = {"CMakeLists.txt", "gmxtest.pl", "conf.gro", "topol.top", "salt.txt", "result.txt", "cloud.txt", "own.c", "errors.svg", "OUT.svg",
             "spc216.gro", "run.sh", "OUT/mdrun.json", "build/quickstart/results.json", "results.json", "results.svg",
-            "GMXRC", "em.mdp", "decouple.mdp", "protein.pdb", "libnvrtc.so.13", "out/mdrun.json",
+            "GMXRC", "em.mdp", "split.mdp", "decouple.mdp", "protein.pdb", "libnvrtc.so.13", "out/mdrun.json",
             "mdp-options.rst", "gmxfmmoptions.def"}
 SUFFIXES = "md|c|h|cpp|cu|cuh|py|sh|mdp|json|svg|txt|def|cmake|patch|rst|gro"
 
