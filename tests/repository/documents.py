@@ -9,7 +9,7 @@ Usage: documents.py ROOT [PROGRAM]      PROGRAM: a built gmxfmm, without which c
 - A page of docs says at its top whether it is a guide, a reference or background, and docs/README.md lists it there. A figure with
   a unit is on at most one guide and one page of background.
 - Messages in the tables of docs/refused.md are in the sources.
-- Together the documents have at most 3,100 lines. Counted are README, CONTRIBUTING, docs, and the READMEs of benchmarks, gromacs-patch and python.
+- Together the documents have at most 3,100 lines: all Markdown files but CHANGELOG.md, which grows.
 - Figures in the table of README.md and in those of docs/measurements.md that name records are those of
   benchmarks/results/nvidia-h200/mdrun.json, those beside FMM3D of fmm3d.json. README shows the bars that benchmarks/plot.py draws of it.
 - Blocks of code say what they are (sh, c, cmake, text, ...). Each command in a block `sh`, and each that stands in backquotes,
@@ -176,12 +176,11 @@ def check_kinds():
                     complain(path, text, match.start(), f"{match[1]} {match[2]} is in {figures[figure]}, too")
 
 
-LINES = 3100  # that README, docs and these READMEs had at b43d755, without CONTRIBUTING (issue 67: documents get no longer)
+LINES = 3100  # at b43d755 the same files had 3,138, and some 3,530 before they were cut
 
 
-def check_length():
-    paths = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *(ROOT / "docs").glob("*.md"), *(ROOT / name / "README.md" for name in ("benchmarks", "gromacs-patch", "python"))]
-    lines = sum(path.read_text().count("\n") for path in paths)
+def check_length(documents):
+    lines = sum(path.read_text().count("\n") for path in documents if path.name != "CHANGELOG.md")
     if lines > LINES:
         problems.append(f"the documents have {lines} lines, more than {LINES}: leave out what another page says")
     return lines
@@ -376,7 +375,7 @@ def main():
             make_inputs(Path(folder))
             for key, count in check_commands(path, text, files, Path(folder), options).items():
                 total[key] += count
-    lines = check_length()
+    lines = check_length(documents)
     check_kinds()
     check_messages()
     check_figures()
