@@ -168,8 +168,8 @@ def main():
     runs = speeds(gmx, folder, system, fmm, given.steps)
 
     atoms = len(reference[0].force) // 3
-    name, what = (system.name, "your own system") if is_own else ("complex/swap_z", "a membrane channel with ions and water")
-    result = {"system": name, "atoms": atoms, "frames": len(times), "reference_is": described, "device": device(),
+    called, what = (system.name, "your own system") if is_own else ("complex/swap_z", "a membrane channel with ions and water")
+    result = {"system": called, "atoms": atoms, "frames": len(times), "reference_is": described, "device": device(),
               "date": datetime.date.today().isoformat(), "commit": commit(), "command": " ".join(sys.argv) if is_own else "./quickstart.sh"}
     for method, these in {**points, "reference": reference}.items():
         result[method] = {name: mean(p.energy[term] for p in these) for term, name in
@@ -190,7 +190,7 @@ def main():
     result["fmm_ran"] = f"FMM: {ran.group(0)}" if ran else ""
 
     whose = "the" if is_own else "the test's"
-    text = (f"{name}: {what}, {atoms} atoms; {device()['cpu']}, {device()['threads']} threads\n"
+    text = (f"{called}: {what}, {atoms} atoms; {device()['cpu']}, {device()['threads']} threads\n"
             f"energies, pressure, forces: {len(times)} frames of a short PME run, the same for all; speed: median of {PAIRS} runs of {given.steps} steps\n"
             f"PME: as in {whose} .mdp; FMM: the same with coulombtype = FMM; reference: {described}\n"
             f"{result['fmm_parameters']}\n{result['fmm_ran']}\n\n{table(result)}\n")
