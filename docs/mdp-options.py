@@ -16,6 +16,7 @@ ROOT = Path(__file__).resolve().parent.parent
 PAGE = ROOT / "docs" / "mdp-options.md"
 ADAPTER = ROOT / "gromacs-patch" / "common" / "files" / "src" / "gromacs" / "fmm"
 
+MOST_IN_TABLE = 150  # characters that the table takes of an option; others have a section of their own
 # tag of the .mdp option: member of gmxfmm_options, member of FmmParameters, what stands for automatic, what is to be added
 OPTIONS = {
     "accuracy": ("accuracy", "accuracy", None,
@@ -43,16 +44,16 @@ OPTIONS = {
 # Options that the library does not have.
 OWN = {
     "measure": ("measure", "yes, no",
-                "Measure force errors at the start of mdrun, and choose by them what is automatic. With `no` a model of liquids "
+                "measure force errors at the start of mdrun, and choose automatic options by them. With `no` a model of liquids "
                 "chooses: too exact in a liquid, and not exact enough in a crystal. See [md.log](md-log.md)."),
     "lj": ("lj", "full, split",
            "Lennard-Jones interactions in one pair list, or in two. `full`: all pairs of atoms have them up to `rvdw`. `split`: hydrogens with little "
            "of it, such as those of CHARMM's water, have it at short range only, in a list of their own. Beyond it the heavy atom "
            "has their dispersion. grompp chooses which hydrogens and how far. See [Lennard-Jones in two lists](lennard-jones.md)."),
     "lj-radius": ("ljRadius", "at least 0.4; 0: automatic",
-                  "Radius of the second list of `fmm-lj = split`, in nm. With one light atoms have Lennard-Jones interactions with one "
+                  "radius of the second list of `fmm-lj = split`, in nm. With one light atoms have Lennard-Jones interactions with one "
                   "another, too."),
-    "backend": (None, "gmxfmm", "The library that computes. There is no other choice in 2022.5; 2026.3 has two of its own beside "
+    "backend": (None, "gmxfmm", "the library that computes. There is no other choice in 2022.5; 2026.3 has two of its own beside "
                                 "it, which come without a library."),
 }
 
@@ -157,8 +158,10 @@ def page():
         else:
             _, allowed, more = OWN[tag]
             words, _, more = more.partition(". ")
-        link = f"[`fmm-{tag}`](#fmm-{tag})"
-        lines.append(f"| {link} | {defaults[tag]} | {allowed} | {words} |")
+        if len(more) < MOST_IN_TABLE:
+            lines.append(f"| `fmm-{tag}` | {defaults[tag]} | {allowed} | {words}. {more} |")
+            continue
+        lines.append(f"| [`fmm-{tag}`](#fmm-{tag}) | {defaults[tag]} | {allowed} | {words} |")
         details += ["", f"## fmm-{tag}", "", f"{words[0].upper()}{words[1:]}. {more}"]
     lines += details
     lines += [

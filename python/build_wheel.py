@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""Makes the wheel (PEP 517): the Python files, the shared library and the program gmxfmm built by CMake from the checkout around them, and
-the library's headers, of which the structures are read. An editable install (PEP 660) has library and program alone, and the path of
-the checkout. A source distribution has what CMake needs in the folder `checkout`.
+"""Makes the wheel (PEP 517). It has the Python files, and the shared library and the program gmxfmm, which CMake builds from the checkout
+around them. It also has the library's headers, from which the structures are read. An editable install (PEP 660) has only library and
+program, and the path of the checkout. A source distribution has what CMake needs in the folder `checkout`.
 
-pip shows nothing of what it builds; how far the compilers are is written to the terminal, if there is one, and always with pip -v.
+pip shows nothing of what it builds. How far the compilers are is written to the terminal, if there is one, and always with pip -v.
 
-GMXFMM_CMAKE_ARGS in the environment has further arguments of cmake, such as -DGMXFMM_CUDA=ON, GMXFMM_JOBS the number of
-compilers at once: by default one a core, and at most one for 1.5 GB of memory.
+GMXFMM_CMAKE_ARGS in the environment has more arguments of cmake, such as -DGMXFMM_CUDA=ON. GMXFMM_JOBS is the number of compilers at
+once: by default one a core, and at most one for 1.5 GB of memory.
 """
 import base64
 import hashlib
@@ -30,7 +30,7 @@ HEADERS = [CHECKOUT / "src" / "fmm" / name for name in ("gmxfmm.h", "gmxfmm_meas
 
 
 def _jobs():
-    """Compilers at once. CMake's --parallel without a number sets make no limit."""
+    """Number of compilers at once. CMake's --parallel without a number sets make no limit."""
     if os.environ.get("GMXFMM_JOBS"):
         return int(os.environ["GMXFMM_JOBS"])
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
@@ -39,7 +39,7 @@ def _jobs():
 
 
 class _Terminal:
-    """One line that is written over, on the terminal of who runs pip, which keeps what a build prints."""
+    """One line that is overwritten, on the user's terminal. pip keeps what a build prints."""
 
     def __init__(self):
         try:
@@ -98,7 +98,7 @@ def _version():
 
 
 def _metadata():
-    """From pyproject.toml, of which the lines read here have one form each: no Python before 3.11 reads such a file."""
+    """Metadata from pyproject.toml. The lines read here have one form each, as no Python before 3.11 reads such a file."""
     project = (HERE / "pyproject.toml").read_text(encoding="utf-8")
 
     def one(name):
@@ -146,7 +146,7 @@ def build_wheel(wheel_directory, config_settings=None, metadata_directory=None):
 
 
 def _add_built(contents, package):
-    """Adds library and program to a package, and gives the paths of what can be run."""
+    """Adds library and program to a package, and gives the paths of the programs."""
     with tempfile.TemporaryDirectory() as folder:
         library, program = _build(folder)
         contents[f"{package}/libgmxfmm.so"] = library.read_bytes()

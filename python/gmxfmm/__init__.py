@@ -1,11 +1,12 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""Coulomb energies, forces and potentials of point charges by the fast multipole method (and Yukawa's by a treecode).
+"""Coulomb energies, forces and potentials of point charges by the fast multipole method, and Yukawa's by a treecode.
 
 solve     one system, once
 Plan      a system that is stepped: charges, box and cells are kept
 Batch     many systems in one call
 qeq       charges of the least energy
-gmxfmm.ase, gmxfmm.torch    a calculator of ASE, a differentiable energy of PyTorch; imported by name
+gmxfmm.ase, gmxfmm.torch
+          a calculator of ASE, a differentiable energy of PyTorch; import them by name
 """
 from ._batch import Batch, BatchStep
 from ._inputs import Info, Measured, check_device

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""Arrays of a device: of PyTorch, CuPy, JAX, and what else has __cuda_array_interface__ or DLPack. None of these is imported
-here unless the caller has arrays of it."""
+"""Arrays of a device: those of PyTorch, CuPy and JAX, and any other with __cuda_array_interface__ or DLPack. A package is imported
+only where the caller has arrays of it.
+"""
 from __future__ import annotations
 
 import ctypes
@@ -85,7 +86,7 @@ class Torch(Door):
         return array.detach().cpu().numpy()
 
     def finish(self, view: View) -> None:
-        """Later work of the library comes behind ours, as it is on the same stream."""
+        """Later work of the library comes after ours, as it is on the same stream."""
 
 
 class CuPy(Door):
@@ -121,7 +122,7 @@ class CuPy(Door):
 
 
 class Jax(Door):
-    """JAX, which has no current stream: its array is waited for, work goes on the legacy default stream, and is waited for."""
+    """JAX, which has no current stream. Its array is waited for. Work goes on the legacy default stream, and is waited for."""
 
     writes = False  # whether arrays of this library may be written to
 
@@ -228,7 +229,7 @@ def door_to(kind: Any) -> Any:
 
 
 def library_of(array: Any) -> Optional[Any]:
-    """The door to the library that an array of a device is of; None: an array, list or number of the host."""
+    """The door to the library that made an array of a device. None: an array, list or number of the host."""
     if type(array) is np.ndarray:
         return None
     name = type(array).__module__.split(".")[0]
@@ -254,7 +255,7 @@ def library_of(array: Any) -> Optional[Any]:
 
 
 def checked(door: Any, name: str, array: Any, shape: Tuple[Optional[int], ...], dtype: Optional[str]) -> View:
-    """The view of an array that is taken as it is: of this shape, None being any length, and type, None being any float."""
+    """The view of an array that is taken as it is, with this shape and type. None in the shape is any length, None as type any float."""
     found: Any = library_of(array)
     if door is None or found is not door:
         raise refuse(name, "it must be an array of the same library and on a device, as the positions are")
@@ -269,8 +270,7 @@ def checked(door: Any, name: str, array: Any, shape: Tuple[Optional[int], ...], 
 
 
 def to_host(name: str, array: Any) -> Any:
-    """What numpy takes: of an array of a device a copy, for which its stream is waited for; a tensor of the host without its
-    gradients."""
+    """What numpy takes. An array of a device is copied, and its stream waited for. A tensor of the host goes without its gradients."""
     door = library_of(array)
     if door is not None:
         return door.host(array)
@@ -281,7 +281,7 @@ _driver: Optional[Any] = None
 
 
 def wait(device: int, stream: int) -> None:
-    """Waits for a stream of a device, by the driver that is there where a device is."""
+    """Waits for a stream of a device, by the driver of that machine."""
     global _driver
     if _driver is None:
         _driver = ctypes.CDLL("libcuda.so.1" if sys.platform.startswith("linux") else "nvcuda")

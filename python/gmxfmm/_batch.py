@@ -34,14 +34,14 @@ _OTHERS = 3  # plans that are tried on a system which the one used last does not
 
 
 class BatchStep:
-    """What the systems of a batch gave, in the caller's library and type. What was not asked for is None.
+    """Results of the systems of a batch, in the caller's library and type. Those that were not asked for are None.
 
     energy     (systems), double precision
     forces     (all particles, 3), or (systems, n, 3) as the positions
     potential  (all particles) or (systems, n)
     field      as forces
     virial     (systems, 3, 3), double precision
-    check()    of a device: waits, and raises Error if a position or charge was not finite or two charges stood at one place
+    check()    with a device: waits, and raises Error if a position or charge was not finite or two charges stood at one place
     """
 
     def __init__(self, wanted: Wanted, energy: Any, virial: Any, arrays: Mapping[str, Any], block: Any = None, door: Any = None) -> None:
@@ -55,7 +55,7 @@ class BatchStep:
 
 
 class _Kept:
-    """A plan, what it is for, the accuracy that it was measured to have, and how it did since."""
+    """A plan, what it is for, the accuracy that it was measured to have, and how its checks went."""
 
     def __init__(self, kind: Tuple, n: int, inverse: Optional[np.ndarray], plan: Plan, asked: float,
                  exclusions: Tuple[Optional[np.ndarray], Optional[np.ndarray]]) -> None:
@@ -67,16 +67,17 @@ class _Kept:
 
 
 class Batch:
-    """Many systems in one call: plans are made for each number of particles and shape of the box that the calls meet, and kept.
+    """Computes many systems in one call. It makes plans for each number of particles and shape of the box, and keeps them.
 
-    measure     True: a plan is measured on the system that it is made for, and others are checked, but most of those of a kind
-                that it is known to serve; another plan is made where it does not. False: a model chooses
+    measure     True: a plan is measured on the system that it is made for, and other systems are checked. Most of those of a kind
+                that the plan is known to serve are not checked. Where a plan does not serve, another one is made.
+                False: a model chooses
     precision   "single" or "double"; None: that of the positions' type
     exclusions  pairs of particles that do not interact in any of the systems, integers (m, 2)
-    max_plans   plans that are kept; the one that was not used for longest goes
+    max_plans   number of plans that are kept; the one that was not used for longest goes first
     options     members of gmxfmm_options, as of Plan
 
-    Not to be used by two threads at once.
+    One thread at a time may use a batch.
     """
 
     def __init__(self, *, measure: bool = True, precision: Optional[Precision] = None, exclusions: Any = None, max_plans: int = 32,
@@ -150,18 +151,18 @@ class Batch:
     def step(self, positions: Any, charges: Any, boxes: BoxLike = None, offsets: Optional[Sequence[int]] = None,
              out: Optional[Mapping[str, Any]] = None, *, energy: bool = True, forces: bool = True, potential: bool = False, field: bool = False,
              virial: bool = False) -> BatchStep:
-        """What the charges of each system give.
+        """Computes each system.
 
-        positions  (systems, n, 3); or of systems of any sizes one after the other (all particles, 3), with offsets
+        positions  (systems, n, 3). Systems of any sizes stand one after the other, (all particles, 3), with offsets
         charges    (systems, n), or (all particles)
-        boxes      None: open systems; (systems, 3, 3): a box each, vectors in rows, zeros of an open system; or one for all, as of Plan
+        boxes      None: open systems. (systems, 3, 3): a box each, vectors in rows; zeros are an open system. Or one box for all, as of Plan
         offsets    (systems + 1) integers: system s has the particles offsets[s] to offsets[s + 1] - 1
         out        a dictionary with arrays to write to, by the names forces, potential and field
         energy, forces, potential, field, virial
-                   what is wanted
+                   True: computed
 
-        Arrays of a device stay there: all systems are put on the current stream, one behind the other. The host waits where a
-        plan is made; and at the end of a call whose systems are checked, for copies of positions, charges and forces.
+        Arrays of a device stay there. All systems are put on the current stream, one behind the other. The host waits where a plan is
+        made. It also waits at the end of a call whose systems are checked, for copies of positions, charges and forces.
         """
         door = library_of(positions)
         wanted = Wanted(bool(energy), bool(forces), bool(potential), bool(field), bool(virial))
@@ -211,7 +212,7 @@ class Batch:
 
     def _one(self, found: "List[_Kept]", kind: Tuple, x: np.ndarray, q: np.ndarray, box: Optional[np.ndarray],
              compute: Callable[[Plan], Optional[np.ndarray]]) -> None:
-        """One system, by the first of the plans found that serves it, or by one that is made for it. compute gives its forces by a plan."""
+        """Computes one system, by the first of the plans found that serves it, or by one that is made for it. compute gives its forces by a plan."""
         asked = self._accuracy if q.any() else None
         found = found[:1 if asked is None else 1 + _OTHERS]
         for kept in found:
@@ -228,14 +229,15 @@ class Batch:
 
     def _made(self, kept: "_Kept", others: "List[_Kept]", forces: np.ndarray, asked: float, x: np.ndarray, q: np.ndarray,
               box: Optional[np.ndarray]) -> None:
-        """What is known of a plan that was made for a system which the others do not serve."""
+        """Records a plan that was made for a system which the others do not serve."""
         kind = _check.kind_of(forces, x, q, box)
         self._join(kept, others, kind)
         kept.record.add(kind, kept.asked / asked)
 
     def _join(self, made: "_Kept", others: "List[_Kept]", kind: _check.Kind) -> None:
-        """A plan with the settings of the one that was made has no more to offer. What is known of its errors on systems of this kind is
-        kept, but for the check of this one, which was wrong."""
+        """Drops a new plan whose settings another one has. What is known of errors on systems of this kind is kept. The check of this system is
+        not kept, as it was wrong.
+        """
         for other in others:
             if other.settings == made.settings and other in self._kept:
                 made.record.take(kind, other.record)
@@ -320,16 +322,16 @@ class Batch:
 
     def sides(self, positions: np.ndarray, charges: np.ndarray, boxes: Sequence[Optional[np.ndarray]], bounds: np.ndarray, ways: Sequence[np.ndarray],
               virial: bool, device: int = -1, door: Any = None) -> Tuple[np.ndarray, List[Dict[str, np.ndarray]]]:
-        """What systems give a little before and behind where they are, for differences of first derivatives.
+        """Results of systems a little before and behind where they are, for differences of first derivatives.
 
         positions, charges, boxes, bounds
-                all particles (n, 3) and (n) of float64, on the host; a box or None of each system; system s has bounds[s] to bounds[s + 1] - 1
-        ways    by which positions (n, 3), charges (n) and boxes (systems, 3, 3) go
+                all particles (n, 3) and (n) of float64, on the host; a box or None for each system. System s has bounds[s] to bounds[s + 1] - 1
+        ways    directions of positions (n, 3), charges (n) and boxes (systems, 3, 3)
         device  of the plans, and the door to its library; -1: the host
 
-        Gives the steps h (systems), in which systems are at -h and +h of the way, and of each side forces, potential and virial. Both sides
-        are of one plan whose cells are those of the place between, so that its potential is smooth from one side to the other: what differs is
-        not what the cells of either have for errors.
+        Gives the steps h (systems), and for the sides at -h and +h of the way forces, potential and virial. One plan computes both sides.
+        Its cells are those of the place between, so that its potential is smooth from one side to the other. The difference then has no
+        errors of different cells.
         """
         kind_of_arrays = np.dtype(np.float64), None if door is None else type(door), device
         steps, systems, n = np.ones(len(boxes)), len(boxes), len(charges)
@@ -357,7 +359,7 @@ class Batch:
         return steps, found
 
     def _plan_that_serves(self, kind: Tuple, x: np.ndarray, q: np.ndarray, box: Optional[np.ndarray]) -> Plan:
-        """With the charges and the box of the system."""
+        """A plan that has the charges and the box of the system."""
         plan: Any = None
 
         def compute(other: Plan) -> Optional[np.ndarray]:
@@ -384,7 +386,7 @@ class Batch:
 
 
 def _length_of_way(x: np.ndarray, q: np.ndarray, box: Optional[np.ndarray], by_x: np.ndarray, by_q: np.ndarray, by_box: np.ndarray) -> float:
-    """How far the particle, the charge or the box goes that goes farthest, in mean distances, RMS charges and lengths of the box."""
+    """The longest way of a particle, a charge or the box, in mean distances, RMS charges and lengths of the box."""
     far = [np.abs(by_x).max(initial=0) / _check.spacing(x, box), np.abs(by_q).max(initial=0) / (math.sqrt(float(np.mean(q * q))) or 1.0)]
     if box is not None:
         far.append(np.abs(by_box).max() / np.abs(box).max())
@@ -400,7 +402,7 @@ def _change(plan: Plan, q: np.ndarray, box: Optional[np.ndarray]) -> None:
 
 @contextmanager
 def _naming(s: int, systems: int) -> Iterator[None]:
-    """An error says which system it is of."""
+    """Adds to an error which system it belongs to."""
     try:
         yield
     except Error as error:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""How wrong a plan's forces are on a system that it was not measured on, found in the time of a step or so."""
+"""Finds how wrong a plan's forces are on a system that it was not measured on, in the time of a step or so."""
 from __future__ import annotations
 
 import math
@@ -66,10 +66,10 @@ def spacing(x: np.ndarray, box: Optional[np.ndarray]) -> float:
 
 def difference(forces: np.ndarray, which: np.ndarray, others: np.ndarray, x: np.ndarray, q: np.ndarray, box: Optional[np.ndarray],
                surface: bool, prefactor: float) -> float:
-    """RMS difference of the forces on particles `which` from others, over the RMS of all forces, or that of forces of usual size if it is
-    larger. Of a periodic system the others are wrong, too: errors that are independent add up in squares.
+    """RMS difference of the forces on particles `which` from others, over the RMS of all forces. Where forces of usual size are larger, it is
+    over these. In a periodic system the others are wrong, too. Independent errors add up in squares.
 
-    surface  a term of the box's dipole, which a shift changes where it takes ions to another side, is left out
+    surface  a term of the box's dipole that is left out, as a shift changes it where it takes ions to another side
     """
     forces = forces.astype(float, copy=False)
     change = others - forces[which]
@@ -93,9 +93,10 @@ def difference(forces: np.ndarray, which: np.ndarray, others: np.ndarray, x: np.
 
 def error_of(plan: Any, forces: np.ndarray, x: np.ndarray, q: np.ndarray, box: Optional[np.ndarray],
              exclusions: Tuple[Optional[np.ndarray], Optional[np.ndarray]], kappa: float, surface: bool) -> float:
-    """The error of a plan's forces on a system that the plan has the charges and the box of: by the plan itself at another place in its
-    cells, where particles are left; of an open system by direct sums for some of them. An Error in single precision, where two charges
-    may stand at one place after a shift."""
+    """The error of a plan's forces on a system whose charges and box the plan has. In a periodic system the same plan computes them at another
+    place in its cells, where particles are left. In an open system it is by direct sums for some particles. In single precision it may be an
+    Error, where a shift puts two charges at one place.
+    """
     which, prefactor = sample(len(x)) if box is None else np.arange(len(x)), plan.prefactor
     if box is None:
         others = prefactor * direct(which, x, q, exclusions, kappa)
@@ -108,8 +109,9 @@ Kind = Tuple[int, ...]
 
 
 def kind_of(forces: np.ndarray, x: np.ndarray, q: np.ndarray, box: Optional[np.ndarray]) -> Kind:
-    """What tells kinds of systems apart at the cost of some sums: the RMS force in its natural unit, how uneven forces and charges
-    are, whether there is a net charge. All but the last to a factor of 1.4 or 2."""
+    """Numbers that tell kinds of systems apart, at the cost of some sums. They are the RMS force in its natural unit, how uneven forces and
+    charges are, and whether there is a net charge. All but the last are kept to a factor of 1.4 or 2.
+    """
     squares, charges = np.einsum("ij,ij->i", forces, forces, dtype=float), np.square(q, dtype=float)
     n, force, charge = len(q), float(squares.sum()), float(charges.sum())
     if not 0 < force < math.inf or not charge > 0:  # a device leaves infinite ones to BatchStep.check()
@@ -121,7 +123,7 @@ def kind_of(forces: np.ndarray, x: np.ndarray, q: np.ndarray, box: Optional[np.n
 
 
 class Record:
-    """Of one plan: the kinds of systems that it has computed, and their errors over what was asked."""
+    """The kinds of systems that one plan has computed, and their errors over what was asked."""
 
     def __init__(self) -> None:
         self._errors: Dict[Kind, Deque[float]] = {}
@@ -142,7 +144,7 @@ class Record:
         self._trusted[kind] = _EVERY - 1 if sure else 0
 
     def take(self, kind: Kind, other: Record) -> None:
-        """Of another record, which is of no use then, the errors of a kind, without the last."""
+        """Takes the errors of a kind from another record, without the last. The other record is of no use then."""
         errors = other._errors.get(kind)
         if errors:
             errors.pop()

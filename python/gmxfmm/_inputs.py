@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""Arguments as the library wants them; what cannot be taken is an Error that names the argument and the cause."""
+"""Arguments as the library takes them. A wrong argument is an Error that names it and the cause."""
 from __future__ import annotations
 
 import ctypes
@@ -27,7 +27,7 @@ def refuse(argument: str, cause: str) -> Error:
 
 
 def library_error(status: int, message: str) -> Error:
-    """The error of what the library refuses. Its messages about options begin with the option's name, or with "option" and that."""
+    """The error for what the library refuses. Its messages about options begin with the option's name, or with "option" and the name."""
     name = STATUS[status]
     argument = _ARGUMENTS.get(name.replace("GMXFMM_ERROR_", ""))
     words = message.replace("option ", "", 1).split()
@@ -40,7 +40,7 @@ def library_error(status: int, message: str) -> Error:
 
 
 def check_device(device: str = "cuda", device_id: int = 0) -> None:
-    """Raises Error, with the cause, where no plan can be made for this device: "cpu" or "cuda", and which of several GPUs."""
+    """Raises Error, with the cause, where no plan can be made for this device: "cpu" or "cuda", and the number of the GPU."""
     words = choices("device") or []
     if device not in words:
         raise refuse("device", f"it is {device!r}, it must be one of {', '.join(words)}")
@@ -113,7 +113,7 @@ def make_options(given: Mapping[str, Any], array_type: int) -> Options:
 
 
 def check_options(given: Mapping[str, Any]) -> None:
-    """Refuses options that there are not, and words and types that they do not take, before there is a system."""
+    """Refuses unknown options, and words and types that options do not take, before there is a system."""
     make_options({name: value for name, value in given.items() if name != "precision" or value is not None}, 0)
 
 
@@ -127,7 +127,7 @@ _SETTINGS = ("order", "grid", "depth", "theta", "degree")
 
 
 def asked_of(given: Mapping[str, Any]) -> Optional[float]:
-    """The accuracy that options ask for; None: none, or it is for the library to refuse."""
+    """The accuracy that options ask for. None: they ask for none, or for one that the library will refuse."""
     accuracy = given.get("accuracy", AUTO)
     if not is_auto(accuracy):
         return float(accuracy) if isinstance(accuracy, (int, float, np.number)) and accuracy > 0 else None
@@ -158,7 +158,7 @@ def numbers(name: str, value: Any, shape: Tuple[Optional[int], ...], dtype: Any 
 
 
 def periodic_flags(value: Any) -> Tuple[int, int, int]:
-    """Along which box vectors there are images, of one flag or three; zeros: as the box says."""
+    """Along which box vectors there are images, from one flag or three. Zeros: as the box says."""
     try:
         flags = np.broadcast_to(np.asarray(value), 3)
     except ValueError:
@@ -170,7 +170,7 @@ def periodic_flags(value: Any) -> Tuple[int, int, int]:
 
 
 def lattice(box: np.ndarray, periodic: Tuple[int, int, int]) -> np.ndarray:
-    """The vectors of a box, with others normal to the periodic ones and about as long in place of those that have no images."""
+    """The vectors of a box. Those without images are replaced by others, normal to the periodic ones and about as long."""
     if sum(periodic) == 3:
         return box
     vectors = box.copy()
@@ -188,8 +188,9 @@ def lattice(box: np.ndarray, periodic: Tuple[int, int, int]) -> np.ndarray:
 
 
 def box_vectors(box: BoxLike, periodic: Tuple[int, int, int] = (1, 1, 1)) -> Optional[np.ndarray]:
-    """(3, 3), vectors in rows, of a length, three lengths or three vectors, a copy; None of None. Lengths are positive along
-    periodic vectors."""
+    """(3, 3), vectors in rows, from a length, three lengths or three vectors, as a copy. None gives None. Lengths are positive along
+    periodic vectors.
+    """
     if box is None:
         return None
     box = _real("box", box)
@@ -223,7 +224,7 @@ def exclusion_lists(exclusions: Any, n: int) -> Tuple[Optional[np.ndarray], Opti
 
 
 class Fields(Mapping[str, Any]):
-    """Members of one of the library's structures as they were: as attributes, and by name in brackets."""
+    """Members of one of the library's structures as they were, as attributes and by name in brackets."""
 
     def __init__(self, structure: ctypes.Structure, **more: Any) -> None:
         self._values: Dict[str, Any] = {}  # copies, as texts are the plan's own
@@ -264,7 +265,7 @@ class Measured(Fields):
 def same_shape(box: np.ndarray, inverse: np.ndarray, most: float) -> bool:
     """Whether the shape of a box has changed by no more than that: the ratio of the largest to the smallest stretch, less 1.
 
-    inverse  of the vectors in rows that the box had
+    inverse  of the earlier vectors in rows
     """
     change = inverse @ box
     # Scaled to a trace of 3, the change is 1 + E with a trace of E of 0, and stretches differ from 1 by |E| at most: most changes

@@ -15,10 +15,10 @@ _HERE = Path(__file__).resolve().parent
 
 
 class Error(ValueError):
-    """What is refused, with the cause as its text. The one exception of this package.
+    """An error, with the cause as its text. The only exception of this package.
 
     status    name of the library's gmxfmm_status, such as "GMXFMM_ERROR_BOX"
-    argument  name of the argument that is wrong, such as "box"; None where none is to blame
+    argument  name of the argument that is wrong, such as "box"; None where no argument is wrong
     """
 
     def __init__(self, status: str, message: str, argument: Optional[str] = None) -> None:
@@ -27,7 +27,7 @@ class Error(ValueError):
         self.argument = argument
 
     def __reduce__(self) -> Tuple[Any, ...]:
-        """As it goes from one process to another: by default it would be made of its text alone, which fails."""
+        """For copies between processes. By default an error would be made from its text alone, which fails."""
         return type(self), (self.status, str(self), self.argument), self.__dict__
 
 

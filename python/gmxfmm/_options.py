@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""Types of the keyword options, for type checkers: members of gmxfmm_options, whose meaning, defaults and ranges are in docs/python.md. What
-is checked at run time is by the library's own table."""
+"""Types of the keyword options, for type checkers. They are members of gmxfmm_options, whose meaning, defaults and ranges are in
+docs/python.md. At run time the library's own table is used.
+"""
 from __future__ import annotations
 
 import os
@@ -16,7 +17,7 @@ Three = Union[int, Sequence[int], np.ndarray]
 
 
 class Options(TypedDict, total=False):
-    """Of solve, Plan, Batch and qeq."""
+    """Options of solve, Plan, Batch and qeq."""
 
     accuracy: float
     boundary: Literal["tinfoil", "vacuum", "open"]
@@ -51,21 +52,21 @@ class Options(TypedDict, total=False):
 
 
 class PlanOptions(Options, total=False):
-    """Of what makes plans by itself."""
+    """Options of classes that make plans themselves."""
 
     exclusions: Any
     precision: Optional[Precision]
 
 
 class KeptOptions(PlanOptions, total=False):
-    """Of the calculator of ASE and of charge equilibration."""
+    """Options of the calculator of ASE and of charge equilibration."""
 
     assign_every: int
     measure: bool
 
 
 class BatchOptions(PlanOptions, total=False):
-    """Of the functions of PyTorch."""
+    """Options of the functions of PyTorch."""
 
     max_plans: int
     measure: bool

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""A plan that is kept: made and measured once, then stepped."""
+"""A plan that is kept. It is made and measured once, then stepped."""
 from __future__ import annotations
 
 import ctypes
@@ -41,24 +41,24 @@ class Plan:
     positions    (n, 3), any unit of length: numpy, lists; arrays of a device of PyTorch, CuPy, JAX or with DLPack
     charges      (n), any unit of charge
     box          None: an open system; a length: a cube; three: a brick; (3, 3): its vectors in rows
-    periodic     three flags, as of ASE: along which box vectors there are images; two of them: a slab, open along the normal of
-                 their plane; one: a wire (FMM on the CPU). Left out: along all
+    periodic     three flags, as of ASE: along which box vectors there are images. Two of them: a slab, open along the normal of
+                 their plane. One: a wire (FMM on the CPU). Left out: along all
     exclusions   pairs of particles that do not interact, integers (m, 2)
-    targets      (m, 3), places that potential and field are wanted at, instead of at the charges; errors there are measured, too
+    targets      (m, 3), places where potential and field are computed, and not at the charges. Errors there are measured, too
     precision    "single" or "double"; None: that of the positions' type
-    measure      True: errors are measured on this system, in some ten times the time of a step, and what is left to the library
-                 is chosen by them; done again by set_charges, set_box and set_exclusions where these change too much, and by
-                 set_targets, never by a step. False: a model of liquids chooses
-    assign_every particles are put into cells anew in each so many steps. Between these none should move more than a fraction
-                 of a cell, as in 10 to 20 steps of molecular dynamics
-    comm         an mpi4py communicator: its ranks share the sums of the treecode in an open system. Each gives particles of its
-                 own, as many as it likes, and gets results of these; all make the same calls in the same order. With measure the
-                 error of all ranks' sums is measured when the plan is made, and later by choose() and measure() alone, which
-                 want positions. Messages have a tag of their own, 25937. Arrays are the host's
+    measure      True: errors are measured on this system, in some ten times the time of a step. They choose the automatic options.
+                 set_charges, set_box and set_exclusions measure again where these change too much. set_targets always does so,
+                 a step never. False: a model of liquids chooses
+    assign_every number of steps between assignments to cells. Between these no particle should move more than a fraction of a
+                 cell, as in 10 to 20 steps of molecular dynamics
+    comm         an mpi4py communicator: its ranks share the sums of the treecode in an open system. Each rank gives any number of
+                 particles and gets results of these. All make the same calls in the same order. With measure the error of all
+                 ranks' sums is measured when the plan is made. Later only choose() and measure() do so; they need positions.
+                 Messages have a tag of their own, 25937. Arrays are on the host
     options      members of gmxfmm_options (docs/python.md): accuracy, boundary, prefactor, device, order, ...
 
     Positions of type float32 make a plan whose arrays are float32, all others float64. Arrays of a device make a plan on it.
-    Not to be used by two threads at once. Raises Error, which names the argument and the cause.
+    One thread at a time may use a plan. What is wrong raises Error, which names the argument and the cause.
     """
 
     def __init__(self, positions: Any, charges: Any, box: BoxLike = None, *, exclusions: Any = None, targets: Any = None,
@@ -122,13 +122,14 @@ class Plan:
                       None, self._targets, _address(self._target_positions))
 
     def _take_targets(self, places: Optional[np.ndarray]) -> None:
-        """They are the caller's no more; None: there are none, on no rank."""
+        """Takes a copy of the targets. None: there are none, on no rank."""
         self._target_positions = None if places is None else places.copy()
         self._targets = 0 if places is None else len(places)
 
     def _make(self, x: Optional[np.ndarray], measured: bool) -> None:
-        """The library's plan for these positions and the targets; assigned, and without a step. None: a copy that is not measured,
-        and not assigned."""
+        """The library's plan for these positions and the targets, assigned and without a step. None: a copy that is not measured and not
+        assigned.
+        """
         handle, message = ctypes.c_void_p(), ctypes.create_string_buffer(_MESSAGE_SIZE)
         system = self._system(x)
         if measured:
@@ -176,7 +177,7 @@ class Plan:
             self._keep(x)
 
     def _check_accuracy(self, info: InfoStructure) -> None:
-        """An accuracy that was asked for and is missed by what is known of the error is an error, as in the program."""
+        """Raises Error where the error is known to miss the accuracy that was asked for, as the program does."""
         error = info.predicted_error if np.isnan(info.measured_error) else info.measured_error
         if not is_auto(self._accuracy) and error > self._accuracy:
             self.close()
@@ -184,7 +185,7 @@ class Plan:
                         f"{'measured' if np.isfinite(info.measured_error) else 'predicted by the model'}; leave more of them automatic, or ask for less", "accuracy")
 
     def _lattice(self, box: np.ndarray) -> np.ndarray:
-        """Vectors that have an inverse: those without images are replaced."""
+        """Vectors that have an inverse. Those without images are replaced."""
         return _inputs.lattice(box, self._periodic)
 
     def _keep(self, x: Any) -> None:
@@ -193,8 +194,9 @@ class Plan:
             self._kept = (x.copy() if type(x) is np.ndarray else self._door.copy(x), self._box, self._n)
 
     def _positions_now(self, positions: Any) -> np.ndarray:
-        """Positions for a measurement: those given, or the last that were assigned, moved with the box. Charges that are on a
-        device alone are fetched, too."""
+        """Positions for a measurement: those given, or the last that were assigned, moved with the box. Charges that only a device has are
+        fetched, too.
+        """
         self._fetch_charges()
         if positions is not None:
             return numbers("positions", to_host("positions", positions), (len(self._charges), 3), self._dtype)
@@ -204,7 +206,7 @@ class Plan:
         return x
 
     def _kept_positions(self) -> Optional[np.ndarray]:
-        """The last that were assigned and kept, moved with the box; None: there are none of these particles."""
+        """The last positions that were assigned and kept, moved with the box. None: there are none for these particles."""
         if self._kept is None or self._kept[2] != self._n:
             return None
         x, box = numbers("positions", to_host("positions", self._kept[0]), (None, 3), self._dtype), self._kept[1]
@@ -213,7 +215,7 @@ class Plan:
         return np.ascontiguousarray(x @ np.linalg.solve(self._lattice(box), self._lattice(self._box)), dtype=self._dtype)
 
     def _fetch_charges(self) -> None:
-        """Charges that are on a device alone come to the host."""
+        """Copies charges that only a device has to the host."""
         if self._charges_on_device is not None:
             self._charges = numbers("charges", to_host("charges", self._charges_on_device), (self._n,), self._dtype)
             self._charges_on_device = None
@@ -239,7 +241,7 @@ class Plan:
             self._give_derivatives()
 
     def stop_measuring(self) -> None:
-        """From now on nothing is measured but by choose() and measure(), and copies, which are measured where this plan was."""
+        """From now on only choose() and measure() measure, and copies, which are measured where this plan was."""
         self._measures = False
 
     def choose(self, positions: Any = None, accuracy: Optional[float] = None) -> List[Measured]:
@@ -248,7 +250,7 @@ class Plan:
         positions  (n, 3); None: those of the last assignment, moved with the box
         accuracy   relative RMS error of forces, and of potential and field at targets; None: as before
 
-        Gives the settings that were tried, with their errors and times in seconds. What was given when the plan was made stays.
+        Gives the settings that were tried, with their errors and times in seconds. Settings given when the plan was made stay.
         """
         x = self._positions_now(positions)
         before = self._accuracy, self._options.accuracy, self._measures
@@ -262,12 +264,12 @@ class Plan:
         return list(self._tried)
 
     def measure(self, positions: Any = None) -> Measured:
-        """Measures the errors of the settings in use on the system as it is now, which stay as they are.
+        """Measures the errors of the settings in use on the system as it is now. The settings stay.
 
         positions  (n, 3); None: those of the last assignment, moved with the box
 
-        Gives a Measured: error (relative RMS error of forces), its uncertainty, virial_error (unit of energy), error_targets
-        (potential or field at the targets over its RMS), time (s of a step), and the settings.
+        Gives a Measured. Its error is the relative RMS error of forces, with its uncertainty. virial_error has the unit of energy.
+        error_targets is that of potential or field at the targets over its RMS. time is that of a step in seconds.
         """
         x, options = self._positions_now(positions), self._settings()
         message, found = ctypes.create_string_buffer(_MESSAGE_SIZE), Measurement(size=ctypes.sizeof(Measurement))
@@ -288,7 +290,7 @@ class Plan:
         return Measured(found)
 
     def _settings(self) -> OptionsStructure:
-        """The options, with the settings in use as if they had been given, and an accuracy that a reference can be made for."""
+        """The options with the settings in use, and an accuracy for which a reference can be made."""
         info, options = self._info(), OptionsStructure.from_buffer_copy(self._options)
         options.method = info.method
         if options.method:
@@ -326,7 +328,7 @@ class Plan:
             self._handle = ctypes.c_void_p()
 
     def __getattr__(self, name: str) -> Any:
-        """Of a copy the library's plan, which it does not have before it is used."""
+        """The library's plan of a copy is made when it is first used."""
         if name != "_handle" or "_options" not in self.__dict__:
             raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
         self._make_copy()
@@ -350,14 +352,14 @@ class Plan:
     # ------------------------------------------------------------------------------------------------------ what may change
 
     def set_charges(self, charges: Any, positions: Any = None, *, measure: Union[bool, str, None] = None) -> None:
-        """New charges (n). With another n exclusions are none, and positions (n, 3) are needed if the plan measures.
+        """Sets new charges (n). With another n there are no exclusions. A plan that measures then needs positions (n, 3).
 
-        measure  None: in a plan that measures, charges that differ from those measured by more than a tenth of their RMS are
-                 measured again, at the positions given or those of the last assignment. True: they are in any case. False: settings
-                 stay, and measured_error is nan after such a change. "once": settings stay as long as charges are of a kind that
-                 they serve, for the charges of iterations: the next step of host arrays looks what kind these are and checks its
-                 forces, but most of those of a kind that is known to be served (checked_error). Where they miss the accuracy it is
-                 measured again, with these charges, and the step is done again
+        measure  None: a plan that measures does so again where charges differ by more than a tenth of their RMS from those measured.
+                 It does so at the positions given, or at those of the last assignment. True: it measures in any case.
+                 False: settings stay, and measured_error is nan after such a change.
+                 "once": for the charges of iterations. Settings stay as long as they serve charges of this kind. The next step of
+                 host arrays finds the kind and checks its forces (checked_error). Most charges of a kind that is known to be served
+                 are not checked. Where they miss the accuracy, settings are measured with these charges, and the step is done again
 
         Charges of a device are put on the current stream, and are not looked at.
         """
@@ -397,10 +399,10 @@ class Plan:
             self._to_check = measure == "once" and self._unmeasured
 
     def set_box(self, box: BoxLike, positions: Any = None) -> None:
-        """A new box, as of Plan. Particles keep their cells, which move with it, until the next assignment.
+        """Sets a new box, as of Plan. Particles keep their cells, which move with it, until the next assignment.
 
-        A shape that is stretched by more than a tenth against the one measured is measured again, at the positions given or
-        those of the last assignment, moved with the box. With arrays of a device the box is put on their stream.
+        Errors are measured again where the shape is stretched by more than a tenth against the one measured. That is at the positions
+        given, or at those of the last assignment, moved with the box. With arrays of a device the box is put on their stream.
         """
         vectors = box_vectors(to_host("box", box), self._periodic)
         if vectors is None or self._box is None:
@@ -413,8 +415,9 @@ class Plan:
         self._measure_if_changed(positions)
 
     def set_exclusions(self, exclusions: Any, positions: Any = None) -> None:
-        """Pairs of particles that do not interact, integers (m, 2); None: there are none. A plan that measures does so again,
-        at the positions given or those of the last assignment."""
+        """Sets pairs of particles that do not interact, integers (m, 2); None: there are none. A plan that measures does so again, at the
+        positions given or at those of the last assignment.
+        """
         lists = exclusion_lists(exclusions, self._n)
         if self._measures:
             x, before = self._positions_now(positions), self._exclusions
@@ -429,9 +432,10 @@ class Plan:
         self._exclusions, self._steps_left = lists, 0
 
     def set_charge_derivatives(self, parameters: Optional[Sequence[Tuple[Any, Any]]]) -> None:
-        """What charges depend on, as in lambda dynamics: of each parameter the particles, integers (m), and by how much their
-        charges change each unit of it (m). A step then has charge_gradient. None: on nothing. Charges themselves are
-        set as ever; with another number of them these are none."""
+        """Sets how charges depend on parameters, as in lambda dynamics. A parameter has its particles, integers (m), and the change of
+        their charges for a unit of it (m). A step then has charge_gradient. None: there are no parameters. set_charges sets the
+        charges themselves; with another number of them there are no parameters.
+        """
         if parameters is None:
             self._call("set_charge_derivatives", 0, None, None, None)
             self._derivatives = None
@@ -462,12 +466,11 @@ class Plan:
         self._call("set_charge_derivatives", len(start) - 1, start.ctypes.data, which.ctypes.data, by.ctypes.data)
 
     def set_targets(self, targets: Any, positions: Any = None, *, measure: Optional[bool] = None) -> None:
-        """Places (m, 3) that potential and field are wanted at, instead of at the charges; None: at these again. There are no
+        """Sets places (m, 3) where potential and field are computed, and not at the charges; None: at the charges again. There are no
         forces, energy or virial then.
 
-        measure  True: errors are measured again, and what is left to the library is chosen, at the positions (n, 3) given or those
-                 of the last assignment. False: settings stay, and measured_error is nan. None: as the plan was made, which
-                 on several ranks is False
+        measure  True: errors are measured again, and automatic options chosen, at the positions (n, 3) given or those of the last
+                 assignment. False: settings stay, and measured_error is nan. None: as the plan was made; on several ranks False
         """
         places = None if targets is None else numbers("targets", to_host("targets", targets), (None, 3), self._dtype)
         if self._measures if measure is None else measure:
@@ -487,8 +490,9 @@ class Plan:
     # ----------------------------------------------------------------------------------------------------------------- steps
 
     def assign(self, positions: Any) -> None:
-        """Puts the particles at positions (n, 3) into cells, in which the next assign_every steps leave them. Any periodic image
-        of a particle will do."""
+        """Puts the particles at positions (n, 3) into cells. They stay there for the next assign_every steps. Any periodic image of a
+        particle will do.
+        """
         door = library_of(positions)
         if door is None:
             x = self._host_positions(positions)
@@ -499,16 +503,16 @@ class Plan:
     def step(self, positions: Any, out: Out = None, *, energy: Optional[bool] = None, forces: Optional[bool] = None,
              potential: Optional[bool] = None, field: Optional[bool] = None, virial: bool = False, charge_gradient: bool = False,
              assign: Optional[bool] = None) -> Step:
-        """What the charges give at positions (n, 3), in the type of the plan's arrays if nothing is to be copied.
+        """Computes results at positions (n, 3). No copy is needed for positions of the type of the plan's arrays.
 
-        out       what an earlier step gave, which is overwritten; or a dictionary with arrays to write to, by the names forces,
-                  potential and field
+        out       an earlier step, which is overwritten; or a dictionary with arrays to write to, by the names forces, potential and
+                  field
         energy, forces, potential, field, virial, charge_gradient
-                  what is wanted, and takes its time; left out: energy and forces, with targets potential and field
-        assign    True or False: particles are put into cells first, or not; None: as assign_every says
+                  True: computed, which takes time. Left out: energy and forces, with targets potential and field
+        assign    True or False: whether particles are put into cells first. None: as assign_every says
 
-        Arrays of a device are taken as they are, on the current stream of their library, and the host does not wait: what is
-        wrong with them is raised by the result's check().
+        Arrays of a device are taken as they are, on the current stream of their library. The host does not wait. The result's check()
+        raises what is wrong with them.
         """
         default = not self._targets
         wanted = Wanted(default if energy is None else bool(energy), default if forces is None else bool(forces),
@@ -535,8 +539,9 @@ class Plan:
         return step
 
     def _check_charges(self, x: np.ndarray, step: Step) -> None:
-        """Whether the settings serve the charges, which were not measured, at the positions of this step. If not they are measured, and
-        the step is done again."""
+        """Whether the settings serve charges that were not measured, at the positions of this step. If not, they are measured, and the step
+        is done again.
+        """
         self._to_check, left = False, self._steps_left
         try:
             if self._serves(x, step):
@@ -588,8 +593,9 @@ class Plan:
         return numbers("positions", positions if type(positions) is np.ndarray else to_host("positions", positions), (self._n, 3), self._dtype)
 
     def _has_spread(self) -> bool:
-        """Whether, along directions without images, what was measured was of other extents than the particles have that were just
-        assigned. Targets may be anywhere."""
+        """Whether the extent along an open direction is another one than at the last measurement, for the particles that were just assigned.
+        Targets may be anywhere.
+        """
         if not self._measures or self._targets or (self._box is not None and self._periodic == (1, 1, 1)):
             return False
         now = np.array(self._info().extent)
@@ -644,7 +650,7 @@ class Plan:
         return step
 
     def enqueue_system(self, positions: View, charges: View, box: Optional[np.ndarray], output: Any) -> None:
-        """A whole step of another system with as many particles: charges, box, assignment, results. For Batch."""
+        """A whole step of another system with as many particles: charges, box, assignment, results. Batch uses it."""
         if self._can("ENQUEUE_CHARGES"):
             self._call("enqueue_charges", self._n, None, charges.pointer, charges.stream)
         else:
@@ -686,15 +692,17 @@ class Plan:
 
     @property
     def measured_error(self) -> float:
-        """Relative RMS error of forces as it was measured last, or with targets, if that is larger, of potential or field there; nan:
-        it was not, or not with these exclusions, targets or charges."""
+        """Relative RMS error of forces as it was measured last, or that of potential or field at targets if it is larger. nan: it was not
+        measured, or with other exclusions, targets or charges.
+        """
         now = self._info().measured_error
         return float("nan") if self._unmeasured else self._measured_error if np.isnan(now) else now
 
     @property
     def checked_error(self) -> float:
-        """The largest relative RMS error of forces that was found in charges set with measure="once" since it was measured last; nan:
-        none was looked for."""
+        """The largest relative RMS error of forces found in charges set with measure="once", since the last measurement. nan: none was
+        checked.
+        """
         return self._checked_error
 
     @property
@@ -704,12 +712,12 @@ class Plan:
 
     @property
     def capabilities(self) -> FrozenSet[str]:
-        """Of virial, exclude, targets, enqueue, enqueue_assign, enqueue_charges and charge_gradient what the plan can do as it is."""
+        """What the plan can do: some of virial, exclude, targets, enqueue, enqueue_assign, enqueue_charges and charge_gradient."""
         return frozenset(name.replace("GMXFMM_CAN_", "").lower() for name in _CAN if self._can(name.replace("GMXFMM_CAN_", "")))
 
     @property
     def box(self) -> Optional[np.ndarray]:
-        """(3, 3), vectors in rows, a copy; None of an open system."""
+        """(3, 3), vectors in rows, a copy; None: an open system."""
         return None if self._box is None else self._box.copy()
 
     @property
@@ -720,7 +728,7 @@ class Plan:
 
     @property
     def prefactor(self) -> float:
-        """What potentials, forces and energies are multiplied by."""
+        """The factor of potentials, forces and energies."""
         return float(self._options.prefactor)
 
     @property
@@ -735,7 +743,7 @@ class Plan:
         library.gmxfmm_reset_times(self._handle)
 
     def close(self) -> None:
-        """Gives the plan's memory back; it is of no use then. May be called twice."""
+        """Gives the plan's memory back. The plan cannot be used then. May be called twice."""
         handle, self._handle = self.__dict__.get("_handle"), ctypes.c_void_p()
         if handle:
             library.gmxfmm_destroy(handle)

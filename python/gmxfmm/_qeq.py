@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""Charges that minimise an energy which is quadratic in them: charge equilibration."""
+"""Charge equilibration: charges that minimise an energy which is quadratic in them."""
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Callable, NamedTuple, Optional, Tuple
@@ -24,15 +24,15 @@ class Equilibrium(NamedTuple):
     """What qeq found. Energies are charge^2 / length times prefactor.
 
     charges             (n), with the sum that was asked for
-    energy              sum chi q + 1/2 sum eta q^2 + 1/2 sum q phi, and 1/2 q C q of a correction. As it is least, its derivatives are those
-                        with the charges fixed: by positions -forces; by chi charges, by eta charges^2 / 2, by the total charge
-                        chemical_potential; by a strain 2 virial
+    energy              sum chi q + 1/2 sum eta q^2 + 1/2 sum q phi, and 1/2 q C q with a correction. As it is the least one, its derivatives
+                        are those with fixed charges. By positions they are -forces, by chi charges, by eta charges^2 / 2. By the total
+                        charge it is chemical_potential, by a strain 2 virial
     forces              (n, 3), those of the Coulomb energy
     potential           (n), phi
     virial              (3, 3), of the Coulomb energy; None unless asked for
-    chemical_potential  chi + eta q + phi, which is the same of all particles
-    residual            RMS of what it differs by, over the RMS of eta q
-    iterations          products of the potential with charges that were computed
+    chemical_potential  chi + eta q + phi, which is the same for all particles
+    residual            RMS of its differences, over the RMS of eta q
+    iterations          number of products of the potential with charges
     measured_error      relative RMS error of the forces, measured with charges that differ by a tenth at most; nan: the plan does not measure
     info                of the plan
     """
@@ -83,7 +83,7 @@ class _Minimum:
         return self._eta * q + self._potential(q) + self.extra(q)
 
     def find(self, q: np.ndarray, tolerance: float, most: int) -> np.ndarray:
-        """The charges, from those of a first guess with the right sum."""
+        """Finds the charges, from a first guess with the right sum."""
         gradient, total = self._chi + self._times(q), q.sum()
         direction, before = np.zeros_like(q), 1.0
         while True:
@@ -113,20 +113,20 @@ def qeq(positions: Any, electronegativity: Any, hardness: Any, box: BoxLike = No
 
     positions          (n, 3), arrays of the host
     electronegativity  chi (n), energy / charge, in units of prefactor * charge / length
-    hardness           eta (n), energy / charge^2, all positive: the second derivative by a charge of its own
+    hardness           eta (n), energy / charge^2, all positive: the second derivative by the particle's own charge
     box                as of Plan
     total_charge       sum of the charges
-    correction         symmetric (n, n), or what has @ with (n), as a sparse matrix: C, for 1/2 q C q beside 1/r, as of damped near pairs; its
+    correction         C for 1/2 q C q beside 1/r, as of damped near pairs: symmetric (n, n), or an object with @, as a sparse matrix. Its
                        forces are the caller's
-    start              (n), charges to begin with; None: those of the plan, or without one what chi and eta alone give
-    plan               a plan for these positions and this box, which is kept, and has the charges afterwards; None: one is made
+    start              (n), charges to begin with. None: those of the plan, or without one what chi and eta alone give
+    plan               a plan for these positions and this box; it is kept, and has the charges afterwards. None: one is made
     tolerance          RMS residual of the chemical potential over the RMS of eta q
-    max_iterations     products with the potential, at most
-    virial             also the virial
-    options            of Plan: accuracy, exclusions, prefactor, periodic, ...; by the FMM
+    max_iterations     largest number of products with the potential
+    virial             True: also the virial
+    options            of Plan: accuracy, exclusions, prefactor, periodic, ...; always the FMM
 
-    Settings are measured with the first guess and stay while charges are found; those found are measured if they are others by more than a
-    tenth, and found once more with the settings that they need.
+    Settings are measured with the first guess and stay while charges are found. The charges found are measured if they differ by more than
+    a tenth. They are found once more if that chooses other settings.
     """
     dtype = np.dtype(np.float64)
     x = numbers("positions", to_host("positions", positions), (None, 3), dtype)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""The library's communicator of one of mpi4py's."""
+"""The library's communicator, made from one of mpi4py."""
 from __future__ import annotations
 
 import ctypes
@@ -15,7 +15,7 @@ _TAG = 25937
 
 
 class CommStructure(ctypes.Structure):
-    """gmxfmm_comm: functions are not what Header reads."""
+    """gmxfmm_comm, which Header cannot read, as it has functions."""
 
     _fields_ = [("rank", ctypes.c_int), ("size", ctypes.c_int), ("context", ctypes.c_void_p), ("all_gather", _GATHER), ("exchange", _EXCHANGE),
                 ("device_memory", ctypes.c_int)]
@@ -26,7 +26,7 @@ def _bytes(address: int, number: int) -> Any:
 
 
 class Communicator:
-    """structure: what the library is given, good as long as this lives."""
+    """structure: what the library is given. It is good as long as this object lives."""
 
     def __init__(self, comm: Any) -> None:
         from mpi4py import MPI

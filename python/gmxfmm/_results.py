@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""What a step writes: arrays of the host or of a device, and the structure that tells the library where they are."""
+"""Results of a step: arrays of the host or of a device, and the structure that tells the library where they are."""
 from __future__ import annotations
 
 import ctypes
@@ -20,7 +20,7 @@ _IMMUTABLE = "arrays of JAX are never written to: leave it out"
 
 
 class Wanted(NamedTuple):
-    """What a step is asked for."""
+    """What a step has to compute."""
 
     energy: bool
     forces: bool
@@ -31,18 +31,18 @@ class Wanted(NamedTuple):
 
 
 class Step:
-    """What a step gave. Arrays are of the caller's library and type; an array that was not asked for is None.
+    """Results of a step. Arrays are of the caller's library and type. An array that was not asked for is None.
 
     forces     (n, 3), charge^2 / length^2 times prefactor
     potential  (n) at the charges, or (m) at the targets; charge / length
     field      (n, 3) or (m, 3), charge / length^2
-    energy     1/2 sum q phi, charge^2 / length: a float; of a device an array of no dimension, in double precision
+    energy     1/2 sum q phi, charge^2 / length: a float; on a device an array of no dimension, in double precision
     virial     (3, 3), -1/2 sum r (x) F over pairs, unit of energy
     charge_gradient
                (k), of the energy by the parameters of Plan.set_charge_derivatives, in double precision
-    outside    how far the worst particle is outside the cell that it was assigned to, in cells; 0: none is. A float; of a device an
+    outside    how far the worst particle is outside the cell that it was assigned to, in cells; 0: none is. A float; on a device an
                array of no dimension
-    check()    of a device: waits, and raises Error if a position or charge was not finite, two charges stood at one place, or
+    check()    with a device: waits. It raises Error if a position or charge was not finite, two charges stood at one place, or
                particles had left their cells
     """
 
@@ -147,7 +147,7 @@ class HostStep(Step):
         return self._output.outside
 
     def check(self) -> None:
-        """A step of the host has raised what there was."""
+        """Nothing to do: a step of the host has raised its errors."""
 
 
 class DeviceStep(Step):
@@ -172,7 +172,7 @@ class DeviceStep(Step):
 
     @staticmethod
     def point(output: Any, block: int, wanted: Wanted, pointers: Mapping[str, int]) -> None:
-        """What the library is to write where; block: address of BLOCK double numbers."""
+        """Tells the library where to write. block: address of BLOCK double numbers."""
         for name, pointer in pointers.items():
             setattr(output, _MEMBERS[name], pointer)
         output.status = block + 8 * _STATUS
@@ -231,9 +231,9 @@ class Result:
     """What solve gives: the members of Step, and
 
     info            what the plan did: Info, members of gmxfmm_info by name or as attributes
-    measured_error  relative RMS error of the forces, measured on this system (treecode: of potential or field, at a sample);
-                    nan without measure
-    relative_to     what that is divided by: the RMS of the forces or, where these are zero by symmetry, their natural unit
+    measured_error  relative RMS error of the forces, measured on this system (treecode: of potential or field, at a sample).
+                    nan: nothing was measured
+    relative_to     what the error is divided by: the RMS of the forces or, where these are zero by symmetry, their natural unit
     """
 
     def __init__(self, step: Step, info: Info, measured_error: float) -> None:
@@ -256,7 +256,7 @@ def with_given(wanted: Wanted, out: Any) -> Wanted:
 
 
 def prepare(kind: Any, out: Out, wanted: Wanted, key: Tuple) -> Step:
-    """A step to write to: out itself where it fits, otherwise one with the arrays of out. key: rows, type, library, device."""
+    """A step to write to: out itself where it fits, otherwise one with the arrays of out. key has rows, type, library, device."""
     rows, dtype, door, device = key
     if isinstance(out, Step):
         if door is not None and not door.writes:

@@ -19,23 +19,23 @@ def solve(positions: Any, charges: Any, box: BoxLike = None, *, exclusions: Any 
     positions   (n, 3), any length unit: numpy, lists; arrays of a device of PyTorch, CuPy, JAX or with DLPack
     charges     (n), any unit of charge
     box         None: an open system; a length: a cube; three: a brick; (3, 3): its vectors in rows
-    periodic    three flags, as of ASE: along which box vectors there are images; two of them: a slab, open along the normal of
-                their plane; one: a wire (FMM on the CPU). Left out: along all
+    periodic    three flags, as of ASE: along which box vectors there are images. Two of them: a slab, open along the normal of
+                their plane. One: a wire (FMM on the CPU). Left out: along all
     exclusions  pairs of particles that do not interact, integers (m, 2)
-    targets     (m, 3): potential and field are there, instead of at the charges; no forces, no energy
-    virial      also the virial (FMM, which method="auto" then is)
+    targets     (m, 3): potential and field are computed there, and not at the charges; no forces, no energy
+    virial      True: also the virial. method="auto" then means the FMM
     precision   "single" or "double"; None: that of the positions' type, which is the type of the results, too
-    measure     True: errors are measured on this system, in some ten times the time of the solve itself, and what is left to
-                the library is chosen by them; with order, grid or depth given and no accuracy, these are measured as they
-                are. False: a model of liquids chooses, which in crystals may be wrong by a thousand times
+    measure     True: errors are measured on this system, in some ten times the time of the solve itself. They choose the
+                automatic options. With order, grid or depth given and no accuracy, these are measured as they are.
+                False: a model of liquids chooses, which in crystals may be wrong by a thousand times
     out         a dictionary with arrays to write to, by the names forces, potential and field
     options     members of gmxfmm_options (docs/python.md, gmxfmm help), choices by their names: accuracy, m2l, boundary, device,
-                prefactor, ...; of the treecode method="treecode", kernel="yukawa", kappa, theta, degree, ...
-                Numbers that the library is to choose are left out, or -1. The default of reproducible is 1 here, as no FFT
-                plans are worth timing for one solve, but with method="auto", which is decided by times.
+                prefactor, ...; for the treecode method="treecode", kernel="yukawa", kappa, theta, degree, ...
+                Leave numbers out that the library is to choose, or give -1. Here reproducible is 1 by default, as one solve
+                is not worth timing FFT plans. With method="auto" it is 0, as times decide.
 
-    Potentials are prefactor * sum q / r. Raises Error, which names the argument and the cause, also where no settings reach the
-    accuracy. For many systems of one kind there is Plan.
+    Potentials are prefactor * sum q / r. What is wrong raises Error, which names the argument and the cause. An accuracy that no
+    settings reach does so, too. Take Plan for many systems of one kind.
     """
     if virial and options.get("method") == "auto":
         options["method"] = "fmm"  # the treecode has no virial

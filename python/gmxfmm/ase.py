@@ -29,10 +29,11 @@ class Coulomb(Calculator):
     options   of Plan: accuracy, measure, precision, exclusions, assign_every, device, ... The prefactor, 14.3996 eV Angstrom / e^2,
               may be divided by a relative permittivity
 
-    Atoms that are periodic in all directions are summed with conducting surroundings; those in two as a slab, open along the normal
-    of the two vectors, and those in one as a wire, whatever other vectors are (FMM on the CPU); those in none as an open system,
-    which has no stress. The stress of a slab or a wire is by the volume that the cell has. A plan is kept as long as the number of atoms and pbc stay, and is measured when it is made. No
-    short-ranged repulsion is in it: ions of opposite charge fall together without one (ase.calculators.mixing.SumCalculator).
+    Atoms that are periodic in all directions have conducting surroundings. Those in two are a slab, open along the normal of the
+    two vectors. Those in one are a wire (FMM on the CPU). Other vectors do not matter. Those in none are an open system, which has
+    no stress. The stress of a slab or a wire is by the volume of the cell. A plan is kept as long as the number of atoms and pbc
+    stay, and is measured when it is made. There is no short-ranged repulsion: without one ions of opposite charge fall together
+    (ase.calculators.mixing.SumCalculator).
     """
 
     implemented_properties: List[str] = ["energy", "free_energy", "forces", "stress", "potential"]
@@ -46,7 +47,7 @@ class Coulomb(Calculator):
         self.set(charges=charges, **options)
 
     def set(self, **changes: Any) -> Dict[str, Any]:
-        """Other charges or options, from the next energy on: a new plan is made for other options. Gives what has changed."""
+        """Sets other charges or options, from the next energy on. Other options make a new plan. Gives what has changed."""
         if "periodic" in changes:
             raise refuse("periodic", "it is the pbc of the atoms: leave it out")
         check_options({name: value for name, value in changes.items() if name not in _ARGUMENTS})

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""The Coulomb energy as a function of PyTorch, with derivatives by positions, charges and cell: first ones as the library has them, second
-ones by differences of these. On a GPU it needs a library with CUDA; what leaves the device then is a cell that is there, and what Batch
+"""The Coulomb energy as a function of PyTorch, with derivatives by positions, charges and cell. The library has first derivatives, and
+differences of these give second ones. On a GPU it needs a library with CUDA. Only a cell that is on the device leaves it, and what Batch
 checks.
 
-Three operators of PyTorch, which torch.compile and torch.export put into their graphs as they are: energies, gradient, second. Those of
-autograd are around them, as torch.func wants.
+There are three operators of PyTorch: energies, gradient and second. torch.compile and torch.export put them into their graphs as they
+are. Those of autograd are around them, as torch.func wants.
 """
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def _tensor(array: Any, like: Tensor) -> Tensor:
 
 
 def _key(value: Any) -> Any:
-    """What is the same for equal options only: the repr of a long array leaves most of it out."""
+    """A key that is the same for equal options only: the repr of a long array leaves most of it out."""
     if isinstance(value, (list, tuple, np.ndarray, Tensor)):
         array = np.asarray(value)
         return array.shape, array.dtype.str, array.tobytes()
@@ -83,7 +83,7 @@ def _energies_fake(x: Tensor, q: Tensor, cell: Optional[Tensor], bounds: Optiona
 
 
 def _each(of_systems: Tensor, x: Tensor, bounds: Optional[Tensor]) -> Tensor:
-    """What belongs to systems for each of their particles."""
+    """Repeats what belongs to systems for each of their particles."""
     if bounds is None:
         return of_systems[:, None]
     return torch.repeat_interleave(of_systems, torch.diff(bounds).to(x.device), output_size=len(x))
@@ -101,8 +101,9 @@ def _sums(of_particles: Tensor, bounds: Optional[Tensor]) -> Tensor:
 
 
 def _by_cell(x: Tensor, cell: Tensor, forces: Tensor, virial: Tensor, bounds: Optional[Tensor], periodic: Sequence[int]) -> Tensor:
-    """Derivatives of the energies by the vectors of the cells with the positions as they are: of that by a strain of both, 2 virial, the
-    positions' part is taken off, -sum F x; what is left is of the rows of the cell."""
+    """Derivatives of the energies by the vectors of the cells, with the positions as they are. That by a strain of both is 2 virial. The part of
+    the positions, -sum F x, is taken off. The rest is that of the rows of the cell.
+    """
     cells = cell.to(device=x.device, dtype=torch.float64)
     moved = _sums(forces.double()[..., :, None] * x.double()[..., None, :], bounds)
     strain = 2 * virial + moved.transpose(1, 2)  # last index: of the force
@@ -130,7 +131,7 @@ def _by_cell(x: Tensor, cell: Tensor, forces: Tensor, virial: Tensor, bounds: Op
 
 def _gradient(weight: Tensor, x: Tensor, q: Tensor, cell: Optional[Tensor], bounds: Optional[Tensor], name: str, forces: Tensor,
               potential: Tensor, virial: Tensor, by_x: bool, by_q: bool, by_cell: bool) -> Tuple[Tensor, Tensor, Tensor]:
-    """Derivatives of the energies, weighted; of forces, potential and virial what is there is taken."""
+    """Derivatives of the weighted energies, from those of forces, potential and virial that are there."""
     missing = ((by_x or by_cell) and forces.ndim == 1, by_q and potential.shape != q.shape, by_cell and virial.ndim == 1)
     if any(missing):
         computed = _energies(x, q, cell, bounds, name, *missing)[1:]
@@ -151,7 +152,7 @@ def _gradient_fake(weight: Tensor, x: Tensor, q: Tensor, cell: Optional[Tensor],
 
 def _second(weight: Tensor, way_x: Tensor, way_q: Tensor, way_cell: Optional[Tensor], x: Tensor, q: Tensor, cell: Optional[Tensor],
             bounds: Optional[Tensor], name: str) -> Tuple[Tensor, Tensor, Tensor, Tensor]:
-    """Of the weighted energies second derivatives by a way and by x, q and cell; and first derivatives of each energy by the way."""
+    """Second derivatives of the weighted energies by a way and by x, q and cell, and first derivatives of each energy by the way."""
     batch = _batch_of(name)
 
     def host(tensor: Tensor) -> Tensor:
@@ -206,7 +207,7 @@ _modes = getattr(torch._C, "_len_torch_dispatch_stack", lambda: 1)  # what looks
 
 
 def _by(operator: Any, function: Any, arguments: Sequence[Any]) -> Any:
-    """Calls the operator or, where nothing looks at it, what it does: PyTorch takes some 100 us for one that is written in Python."""
+    """Calls the operator. Where nothing looks at it, calls its function: PyTorch takes some 100 us for an operator written in Python."""
     if torch.compiler.is_compiling() or _modes() or type(arguments[0]) is not Tensor:
         return operator(*arguments)
     return function(*arguments)
@@ -216,8 +217,9 @@ def _by(operator: Any, function: Any, arguments: Sequence[Any]) -> Any:
 
 
 def _folded(info: Any, dims: Sequence[Any], arguments: Sequence[Any], names: Sequence[str]) -> List[Any]:
-    """Arguments of an operator for all systems of a vmap, one after the other. names: of arguments; those of tensors that have systems or
-    particles first are folded."""
+    """Arguments of an operator for all systems of a vmap, one after the other. names: of arguments. Tensors that have systems or particles
+    first are folded.
+    """
     folded = []
     for name, dim, value in zip(names, dims, arguments):
         if not isinstance(value, Tensor) or (dim is None and name in _PARTS and value.ndim == 1 and value.shape[0] == 0):
@@ -234,7 +236,7 @@ def _folded(info: Any, dims: Sequence[Any], arguments: Sequence[Any], names: Seq
 
 
 def _unfolded(info: Any, results: Sequence[Tensor], there: Sequence[bool]) -> Tuple[Tuple, Tuple]:
-    """Results of systems in a vmap again, and their dimensions; those that are not there have none."""
+    """Results of systems in a vmap again, and their dimensions. Missing ones have none."""
     parts = [one.reshape(info.batch_size, -1, *one.shape[1:]) if is_there else one for one, is_there in zip(results, there)]
     return (*parts,), (*(0 if is_there else None for is_there in there),)
 
@@ -244,7 +246,7 @@ _transforms = getattr(torch._C, "_are_functorch_transforms_active", lambda: True
 
 
 def _apply(function: Any, *arguments: Any) -> Any:
-    """Of autograd what torch.func can transform, or where it is not at work the same without that, which takes 100 us less."""
+    """Takes the function of autograd that torch.func can transform, or outside of torch.func a simple one, which takes 100 us less."""
     if torch.compiler.is_compiling() or _transforms():
         return function.apply(*arguments)
     return _ALONE[function].apply(*arguments)
@@ -353,7 +355,7 @@ def _bounds(x: Tensor, offsets: Any, batch: Optional[Tensor], systems: Optional[
 
 
 def _starts(batch: Tensor, systems: int) -> Tensor:
-    """Offsets of systems whose numbers particles have."""
+    """Offsets of systems, from the number of the system of each particle."""
     if len(batch) and (bool((batch[1:] < batch[:-1]).any()) or int(batch[0]) < 0 or int(batch[-1]) >= systems):
         raise refuse("batch", f"it must rise from 0 to {systems - 1} at most, the last system: sort the particles by it")
     return torch.searchsorted(batch.contiguous(), torch.arange(systems + 1, dtype=batch.dtype, device=batch.device))
@@ -367,8 +369,8 @@ starts = _operator(_starts, _starts_fake)
 
 
 class Coulomb:
-    """The Coulomb energy with plans of its own, which are kept from call to call: one for each number of particles and shape of
-    the cell that it meets.
+    """The Coulomb energy with plans of its own, which are kept from call to call. There is one for each number of particles and shape of
+    the cell.
 
     options  of Batch: accuracy, measure, precision, exclusions, prefactor, max_plans, ...
     """
@@ -401,8 +403,8 @@ def _call(name: str, x: Tensor, q: Tensor, cell: Optional[Tensor], offsets: Any,
             raise refuse(argument, f"it has the type {value.dtype}, it must be float32 or float64")
     flat = offsets is not None or batch is not None
     if x.shape[-1:] != (3,) or x.shape[:-1] != q.shape or q.ndim not in (1, 2) or (flat and q.ndim != 1):
-        raise refuse("x", f"it has the shape {tuple(x.shape)} and q {tuple(q.shape)}; they must be n x 3 and n, or systems x n x 3 and "
-                     "systems x n, with offsets or batch n x 3 and n")
+        raise refuse("x", f"it has the shape {tuple(x.shape)} and q {tuple(q.shape)}. They must be n x 3 and n, or systems x n x 3 and "
+                     "systems x n. With offsets or batch they must be n x 3 and n")
     if q.device != x.device:
         raise refuse("q", f"it is on {q.device}, and x on {x.device}")
     bounds = _bounds(x, offsets, batch, systems, cell)
@@ -421,7 +423,7 @@ def _call(name: str, x: Tensor, q: Tensor, cell: Optional[Tensor], offsets: Any,
 
 
 def _keeper(options: Dict[str, Any]) -> Coulomb:
-    """The object of a set of options, of which the last are kept."""
+    """The object for a set of options. The last ones are kept."""
     key = (*((name, _key(value)) for name, value in sorted(options.items())),)
     found = _kept.pop(key, None)
     if found is None:
@@ -441,19 +443,18 @@ def coulomb(x: Tensor, q: Tensor, cell: Optional[Tensor] = None, offsets: Union[
             batch: Optional[Tensor] = None, systems: Optional[int] = None, **options: Unpack[BatchOptions]) -> Tensor:
     """Coulomb energy 1/2 sum q phi, prefactor * charge^2 / length, with derivatives by x, q and cell.
 
-    x        (n, 3), float32 or float64, on the CPU or a GPU; of many systems (systems, n, 3), or (all particles, 3) with offsets or batch
+    x        (n, 3), float32 or float64, on the CPU or a GPU. For many systems (systems, n, 3), or (all particles, 3) with offsets or batch
     q        (n); (systems, n); or (all particles)
-    cell     (3, 3), vectors in rows; (systems, 3, 3): one each, zeros of an open system; None: open. A cell on a GPU is waited for: keep it
-             on the CPU
+    cell     (3, 3), vectors in rows. (systems, 3, 3): one each; zeros are an open system. None: open. A cell on a GPU is waited for: keep
+             it on the CPU
     offsets  (systems + 1) integers: system s has the particles offsets[s] to offsets[s + 1] - 1
-    batch    instead, (all particles): the number of the system that each belongs to, which does not fall
-    systems  their number, with batch; None: that of the cells, or the last in batch, which a GPU is waited for
+    batch    in place of offsets, (all particles): the number of the system of each particle, in rising order
+    systems  number of systems, with batch. None: that of the cells, or the last in batch, for which a GPU is waited for
     options  of Batch: accuracy, measure, exclusions, prefactor, ...
 
-    Gives a tensor of no dimension, or (systems), of the type and device of x. The derivative by cell leaves the positions where
-    they are; a strain of both is x @ s, cell @ s. Second derivatives, as of a loss of forces, are differences of first ones: two more
-    evaluations for a product with a vector, in double precision (docs/python.md has their error); third ones raise Error. The first call with a
-    number of particles, a shape of the cell and these options makes a plan, which is measured unless measure=False; the last 16 sets of
-    options keep their plans. An object Coulomb keeps its own.
+    Gives a tensor of no dimension, or (systems), of the type and device of x. The derivative by cell leaves the positions where they are. A
+    strain of both is x @ s, cell @ s. Second derivatives are differences of first ones, by two more evaluations in double precision
+    (docs/python.md has their error). Third ones raise Error. The first call with a number of particles, a shape of the cell and these options
+    makes a plan. It is measured unless measure=False. The last 16 sets of options keep their plans. An object Coulomb keeps its own.
     """
     return _call(_name_of(options), x, q, cell, offsets, batch, systems)

@@ -366,7 +366,7 @@ class MeasuredOnce(unittest.TestCase):
             self.assertLess(plan.checked_error, 1e-5)
 
     def test_charges_of_another_kind_are_measured(self):
-        """Of a crystal with a little disorder forces are small, and so errors large against them: it is those of the step that tell."""
+        """A crystal with a little disorder has small forces, and large errors against them. Those of the step count."""
         self.x = rock_salt(6)[0] + np.random.default_rng(5).normal(0, 3e-3, (216, 3))
         for wanted in ({}, {"forces": False, "potential": True}):
             with gmxfmm.Plan(self.x, np.random.default_rng(6).permutation(self.q), 6, accuracy=1e-5) as plan:

@@ -164,7 +164,7 @@ class Solve(unittest.TestCase):
 
 class Measured(unittest.TestCase):
     """Rock salt with one ion moved, where a model of liquids is wrong by a thousand times. What is measured is true to a tenth of
-    what was asked, or to 3 % if nothing was; 1e-11 is for the digits of forces that are a hundredth of those between neighbours."""
+    what was asked, or to 3 % if nothing was. 1e-11 is for the digits of forces that are a hundredth of those between neighbours."""
 
     @classmethod
     def setUpClass(cls):

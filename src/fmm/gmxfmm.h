@@ -1,26 +1,28 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * gmxfmm: Coulomb energies, forces and the virial of point charges by the fast multipole method.
+ * gmxfmm computes Coulomb energies, forces and the virial of point charges by the fast multipole method.
  *
  *   positions  x[3*i+d], any unit of length (GROMACS: nm); boxes are row vectors a, b, c
  *   charges    q[i], any unit of charge (GROMACS: e)
  *   potential  phi_i = f * sum_j q_j / r_ij over all particles and periodic images, less excluded pairs
  *   field      E_i = -grad phi_i;  force F_i = q_i E_i
- *   energy     1/2 sum_i q_i phi_i, in two parts: near (pairs in neighbouring cells) and far (all the rest)
+ *   energy     1/2 sum_i q_i phi_i, in two parts: near (pairs in near cells) and far (all the rest)
  *   virial     Xi = -1/2 sum_pairs r_ij (x) F_ij, row-major 3x3; tr Xi = -E/2
  *   f          options.prefactor, multiplied once, on output
- * A periodic system with a net charge has a uniform neutralising background; any vectors of its lattice are a box.
  *
- * Life cycle: default_options -> create -> set_charges [-> set_exclusions] -> { assign -> execute, execute, ... } ->
- * destroy, with set_box whenever the box has changed. A plan for a GPU takes the same calls, with arrays of the host or
- * the device, and others on a stream, which do not wait: enqueue, enqueue_assign, enqueue_box, enqueue_charges. Memory
- * is allocated in create, set_*, assign and enqueue_box alone. Every call returns a status; its text is kept in the
- * plan (gmxfmm_message). There is no global state: several plans may be used at once, each by one thread at a time.
+ * A periodic system with a net charge has a uniform neutralising background. Any vectors of its lattice are a box.
  *
- * create chooses by a model of liquids; gmxfmm_create_measured of gmxfmm_measure.h by errors measured on the system.
- * gmxfmm_create_parallel of gmxfmm_parallel.h makes plans on several ranks.
+ * The calls in their order: default_options, create, set_charges, perhaps set_exclusions, then again and again one
+ * assign and several executes, and destroy. Call set_box whenever the box has changed. A plan for a GPU takes the same
+ * calls, with arrays of the host or the device. It also has calls on a stream, which do not wait: enqueue,
+ * enqueue_assign, enqueue_box, enqueue_charges. Only create, set_*, assign and enqueue_box allocate memory. Every call
+ * returns a status. The plan keeps its text (gmxfmm_message). There is no global state: several plans may be used at
+ * once, each by one thread at a time.
  *
- * Structures that may grow begin with their size, which the program sets to sizeof; all else that it leaves is zero.
+ * gmxfmm_create chooses settings by a model of liquids. gmxfmm_create_measured of gmxfmm_measure.h chooses by errors
+ * measured on the system. gmxfmm_create_parallel of gmxfmm_parallel.h makes plans on several ranks.
+ *
+ * Structures that may grow begin with their size, which the program sets to sizeof. It sets all else to zero.
  */
 #ifndef GMXFMM_H
 #define GMXFMM_H
@@ -44,7 +46,7 @@
 #define GMXFMM_MAX_DEGREE 20       /* largest degree of interpolation of the treecode */
 #define GMXFMM_MAX_DEVICES 8       /* most GPUs that share a step */
 
-#define GMXFMM_AUTO (-1) /* of an option whose default it is: the library chooses */
+#define GMXFMM_AUTO (-1) /* value of an option that the library chooses */
 
 typedef struct gmxfmm_plan gmxfmm_plan;
 
@@ -100,7 +102,7 @@ typedef enum
 {
     GMXFMM_FMM = 0,
     GMXFMM_TREECODE,   /* barycentric Lagrange treecode, open boundary: Vaughn, Wilson & Krasny 2020 */
-    GMXFMM_METHOD_AUTO /* of the two what is measured to be faster (gmxfmm_create_measured), told by gmxfmm_info */
+    GMXFMM_METHOD_AUTO /* the faster of the two, as gmxfmm_create_measured measures; gmxfmm_info tells which */
 } gmxfmm_method;
 
 typedef enum
@@ -127,30 +129,30 @@ typedef enum
 typedef struct
 {
     size_t           size;
-    double           accuracy;     /* [4e-4] asked relative RMS force error, 1e-12..0.1; chooses what is automatic */
-    gmxfmm_boundary  boundary;     /* [TINFOIL] */
-    gmxfmm_precision precision;    /* [SINGLE] arithmetic of the step (lattice sums are double always) */
-    gmxfmm_precision array_type;   /* [DOUBLE] of the caller's positions, charges, potentials, fields and forces */
-    double           prefactor;    /* [1] f, e.g. 138.935458 / epsilon_r in GROMACS units; not 0 */
-    gmxfmm_device    device;       /* [CPU] */
-    int              device_id;    /* [0] which of several GPUs, as the CUDA runtime counts them */
-    int              num_threads;  /* [auto] OpenMP threads; automatic: up to omp_get_max_threads(), 1 in a fork */
+    double           accuracy;    /* [4e-4] largest relative RMS force error, 1e-12..0.1; automatic options follow it */
+    gmxfmm_boundary  boundary;    /* [TINFOIL] */
+    gmxfmm_precision precision;   /* [SINGLE] arithmetic of the step (lattice sums are double always) */
+    gmxfmm_precision array_type;  /* [DOUBLE] of the caller's positions, charges, potentials, fields and forces */
+    double           prefactor;   /* [1] f, e.g. 138.935458 / epsilon_r in GROMACS units; not 0 */
+    gmxfmm_device    device;      /* [CPU] */
+    int              device_id;   /* [0] number of the GPU, as the CUDA runtime counts them */
+    int              num_threads; /* [auto] OpenMP threads; automatic: up to omp_get_max_threads(), 1 in a fork */
     int              reproducible; /* [0] 1: the same bits in every run, whatever boxes and positions came before */
     const char*      cache_dir; /* [NULL] folder for kernels that a GPU's plan compiles, made if need be; NULL: none */
     gmxfmm_method    method;    /* [FMM] */
 
-    /* Of the FMM alone. */
+    /* Options of the FMM alone. */
     int        order;      /* [auto] expansion order p, 0..20 (double precision: 40) */
     int        grid[3];    /* [auto] cells along each box vector; of a periodic octree leaves, multiples of 2^depth */
     int        depth;      /* [auto] of an octree, 1..9; automatic with a grid: as many levels as that allows */
     int        separation; /* [auto] ws, layers of near cells, 1 or 2 */
     gmxfmm_m2l m2l;        /* [AUTO] way through the far field */
-    int        m2l_to_parent; /* [0] 1: far source cells of a stencil straight to the target's parent (octree) */
+    int        m2l_to_parent; /* [0] 1: M2L from far cells of the interaction list to the target's parent (octree) */
     int        m2l_truncate; /* [auto] each translation to the order that its distance needs (octree): 0 never, 1 by the
                               * mean square of its error, 2 by its bound (Gumerov & Duraiswami 2008, eq. 24) */
     int vertical_rotation;   /* [0] 1: M2M and L2L by rotation, too; slower, for comparison (octree) */
 
-    /* Of the treecode alone. */
+    /* Options of the treecode alone. */
     gmxfmm_kernel    kernel;    /* [COULOMB] */
     double           kappa;     /* [0] inverse length of the Yukawa kernel, 0..1e100 */
     double           theta;     /* [auto] clusters are far whose radii add up to less than theta times their distance */
@@ -158,27 +160,28 @@ typedef struct
     int              leaf;      /* [auto] most particles in a leaf and targets in a batch, >= 1 */
     gmxfmm_traversal traversal; /* [PARTICLE] */
 
-    /* Of the FMM: what came later. */
-    double min_distance; /* [0] pairs that are nearer have the potential of this distance and no force, for programs
-                          * that soften such pairs themselves; less than gmxfmm_info.near_range, which an open
-                          * system's cells see to */
-    int pairs_beside;    /* [0] 1: pair kernels of others, about as long as the near field's, share the GPU with a step:
-                          * times by which create_measured chooses count the near field twice, and the first of several
-                          * GPUs gets less of it */
-    int num_devices;     /* [0] GPUs of this process that share a step, 1..8, those in devices; 0: device_id alone */
-    int devices[8];      /* their numbers; the first, in place of device_id, has the plan's arrays and the output. One
-                          * that cannot reach its memory is left out (gmxfmm_info.devices_note); twice the same: two parts */
+    /* Options of the FMM that came later. */
+    double min_distance; /* [0] nearer pairs have the potential of this distance and no force, for programs that soften
+                          * them. It has to be less than gmxfmm_info.near_range; cells of open systems are made so */
+    int pairs_beside;    /* [0] 1: pair kernels of the program share the GPU with a step, and take as long as the near
+                          * field. create_measured then counts the near field twice. The first of several GPUs gets
+                          * less of it */
+    int num_devices;     /* [0] number of GPUs of this process that share a step, 1..8; 0: device_id alone */
+    int devices[8];      /* their numbers. The first, in place of device_id, has the plan's arrays and the output. One
+                          * that cannot reach its memory is left out (gmxfmm_info.devices_note). A number that comes
+                          * twice makes two parts */
     double shares[8]; /* [0] of the near field on each, in any unit; all 0: as measured. Bits do not depend on them */
     double far_shares[8]; /* [0] of the far field, the same; all 0: as measured or, with shares, all on the first. Only
                            * cells of one level in periodic systems, and M2L of an octree's leaves, can be shared */
-    int periodic[3]; /* [0] 1: along this box vector; all 0: along all, or none as boundary says. Two of them: a slab,
-                      * open along the normal of their plane; one: a wire; whatever other vectors are. They have no
-                      * boundary to choose, and no background: docs/theory.md (40), (45) */
-    gmxfmm_check check; /* [ERROR] of particles that have left their cells since assign; of 100 cells always an error */
+    int periodic[3]; /* [0] 1: periodic along this box vector; all 0: along all, or none, as boundary says. Two of them
+                      * make a slab, open along the normal of their plane. One makes a wire. Other vectors do not
+                      * matter. Both have no boundary to choose, and no background: docs/theory.md (40), (45) */
+    gmxfmm_check check; /* [ERROR] for particles that have left their cells since assign; beyond 100 cells always an
+                         * error */
 } gmxfmm_options;
 
-/* What execute is asked for. NULL or 0 leaves a thing out, and the time it takes. Arrays are in the caller's order
- * of particles, or of targets if there are such, and overwritten. */
+/* What execute computes. NULL or 0 leaves a result out, and the time that it takes. Arrays are in the caller's order of
+ * particles, or of targets if there are some. They are overwritten. */
 typedef struct
 {
     size_t size;
@@ -188,10 +191,10 @@ typedef struct
     int    want_energy;                        /* fill energy_near and energy_far */
     int    want_virial;                        /* fill virial */
     double energy_near, energy_far, virial[9]; /* results */
-    /* dE/dlambda of the parameters of gmxfmm_set_charge_derivatives, one each: a charge's is f phi, so f sum dq phi */
+    /* dE/dlambda = f sum dq phi of each parameter of gmxfmm_set_charge_derivatives */
     double* charge_gradient;
-    double  outside; /* result, always: how far the worst particle is outside its cell, in cells; 0: none is (also of
-                      * the treecode, and with check = off), INFINITY: 100 or more */
+    double  outside; /* result, always: how far the worst particle is outside its cell, in cells. 0: none is; also with
+                      * the treecode, and with check = off. INFINITY: 100 or more */
 } gmxfmm_output;
 
 /* Stages of a step on a device, for measurements. */
@@ -203,7 +206,7 @@ typedef enum
     GMXFMM_STAGE_OUTPUT  = 8 /* sums, and results in the caller's order */
 } gmxfmm_stage;
 
-/* What enqueue is asked for: memory of the plan's device. NULL leaves a thing out. */
+/* What enqueue computes, in memory of the plan's device. NULL leaves a result out. */
 typedef struct
 {
     size_t   size;
@@ -214,14 +217,14 @@ typedef struct
     double*  virial;      /* 9 */
     int*     status;      /* a gmxfmm_status: OK, CHARGE, POSITION, COINCIDENT or LEFT, as execute would return */
     unsigned stages;      /* 0: all; otherwise those whose bits are set, with what earlier calls left of the others */
-    void*    arrays_done; /* a cudaEvent_t that is recorded when the arrays are written; what energy and virial take
-                           * beside them comes after it, at the lowest priority; external in a graph */
+    void*    arrays_done; /* a cudaEvent_t that is recorded when the arrays are written; external in a graph. Energy and
+                           * virial come after it, at the lowest priority */
     double* charge_gradient; /* as of gmxfmm_output; after arrays_done */
     double* outside;         /* 1, as of gmxfmm_output */
 } gmxfmm_device_output;
 
-/* What a plan does, after options and automatic choices; times in seconds, sums over all executes since the last reset.
- */
+/* What a plan does, after options and automatic choices. Times are in seconds, sums over all executes since the last
+ * reset. */
 typedef struct
 {
     size_t           size;
@@ -237,8 +240,8 @@ typedef struct
     double           near_particles;  /* mean number of particles in the near set */
     double           near_range;      /* every pair closer than this at assign is in the near field */
     double           predicted_error; /* a model's: relative RMS error of forces (treecode: of potential or field) */
-    double           measured_error;  /* the same, by create_measured or a treecode; NAN: not of what is set now, nor of
-                                       * an open direction whose extent differs by more than a tenth */
+    double           measured_error;  /* the same, by create_measured or a treecode. NAN: something else is set now, or
+                                       * the extent of an open direction differs by more than a tenth */
     double      theta, pairs_per_target; /* the treecode's, known after the first assign; evaluations, mean */
     int         degree, leaf, num_clusters;
     int         num_threads;
@@ -264,10 +267,10 @@ typedef enum
     GMXFMM_CAN_VIRIAL         = 1,
     GMXFMM_CAN_EXCLUDE        = 2,   /* set_exclusions */
     GMXFMM_CAN_TARGETS        = 4,   /* set_targets */
-    GMXFMM_CAN_ENQUEUE        = 8,   /* enqueue; */
-    GMXFMM_CAN_ENQUEUE_ASSIGN = 16,  /* enqueue_assign: cells of one level, periodic, without targets; not in a box in
-                                      * which other cells are near each other than at the last assign, nor after
-                                      * particles have left the cells of a slab */
+    GMXFMM_CAN_ENQUEUE        = 8,   /* enqueue */
+    GMXFMM_CAN_ENQUEUE_ASSIGN = 16,  /* enqueue_assign, for periodic cells of one level without targets. It ends where
+                                      * other cells are near each other than at the last assign, and where particles
+                                      * have left the cells of a slab */
     GMXFMM_CAN_ENQUEUE_CHARGES = 32, /* enqueue_charges */
     GMXFMM_CAN_CHARGE_GRADIENT = 64  /* set_charge_derivatives */
 } gmxfmm_capability;
@@ -283,7 +286,7 @@ static inline void gmxfmm_default_options(gmxfmm_options* options)
     gmxfmm_default_options_of_size(options, sizeof(*options));
 }
 
-/* What a program that reads options has to know of one. */
+/* What a program has to know to read an option. */
 typedef struct
 {
     const char* name;     /* member of gmxfmm_options */
@@ -294,11 +297,11 @@ typedef struct
     double      highest;
 } gmxfmm_option;
 
-/* The option with this name, or NULL (of no name, too): all that have a range (options.def). */
+/* The option with this name, or NULL. All options of options.def have a range. */
 GMXFMM_API const gmxfmm_option* gmxfmm_find_option(const char* name);
 
-/* Whether a plan can be made here for this device: OK; UNSUPPORTED: not in this build; DEVICE: none there with this
- * number, or too old. Here and below: message[message_size], or NULL, gets the cause. */
+/* Says whether a plan can be made here for this device. OK: yes; UNSUPPORTED: not in this build; DEVICE: no device has
+ * this number, or it is too old. Here and below message[message_size] gets the cause; it may be NULL. */
 GMXFMM_API gmxfmm_status gmxfmm_check_device(gmxfmm_device device, int id, char* message, size_t message_size);
 
 /* Makes a plan for about num_particles particles in box[9] (NULL with boundary OPEN). What the options leave automatic
@@ -311,31 +314,30 @@ GMXFMM_API gmxfmm_status gmxfmm_create(gmxfmm_plan**         plan,
                                        char*                 message,
                                        size_t                message_size);
 
-/* Replaces the box. Cells move with it and particles stay in theirs, unless the box takes quite another shape (other
- * vectors of the same lattice, say): then execute asks for an assign first. Another shape renews the lattice sums at
- * the next execute, isotropic scaling costs nothing. Errors: NULL, BOX, UNSUPPORTED, MEMORY, DEVICE. */
+/* Replaces the box. Cells move with it and particles stay in their cells. Where the box takes quite another shape, such
+ * as other vectors of the same lattice, execute asks for an assign first. Another shape renews the lattice sums at the
+ * next execute. Isotropic scaling costs nothing. Errors: NULL, BOX, UNSUPPORTED, MEMORY, DEVICE. */
 GMXFMM_API gmxfmm_status gmxfmm_set_box(gmxfmm_plan* plan, const double* box);
 
 /* Sets the number of particles and their charges, q[n] (copied). Clears exclusions and assignment when n changes.
  * Errors: NULL, OPTION (n < 0), CHARGE, MEMORY. */
 GMXFMM_API gmxfmm_status gmxfmm_set_charges(gmxfmm_plan* plan, int64_t n, const void* q);
 
-/* Sets the excluded pairs: of particle i list[start[i]] .. list[start[i+1]-1]; start[n+1]. Both directions must be
- * listed; a particle itself may be, and a pair twice. The nearest image of a pair (at assign) is excluded. Errors:
- * NULL, EXCLUSION, ORDER, UNSUPPORTED, MEMORY (there are none then). */
+/* Sets the excluded pairs: particle i has list[start[i]] .. list[start[i+1]-1]; start[n+1]. List a pair in both rows. A
+ * particle may list itself, or a pair twice. The nearest image of a pair at assign is excluded. Errors: NULL,
+ * EXCLUSION, ORDER, UNSUPPORTED, MEMORY (there are none then). */
 GMXFMM_API gmxfmm_status gmxfmm_set_exclusions(gmxfmm_plan* plan, const int* start, const int* list);
 
-/* Sets what charges depend on, as in lambda dynamics: of parameter k = 0..num-1 the charge of particle index[j] changes
- * by dq[j] each unit, j = start[k] .. start[k+1]-1 (all copied). Charges themselves are set as ever. num = 0: on
- * nothing. Cleared when n changes. Errors: NULL, OPTION (num or start falls), CHARGE (no such particle, dq not finite),
- * ORDER (there are no charges), UNSUPPORTED, MEMORY (there are none then). */
+/* Sets how charges depend on parameters, as in lambda dynamics. A unit of parameter k = 0..num-1 changes the charge of
+ * particle index[j] by dq[j], for j = start[k] .. start[k+1]-1 (all copied). set_charges sets the charges themselves.
+ * num = 0: no parameters. Cleared when n changes. Errors: NULL, OPTION (num or start falls), CHARGE (no such particle,
+ * dq not finite), ORDER (there are no charges), UNSUPPORTED, MEMORY (there are none then). */
 GMXFMM_API gmxfmm_status
 gmxfmm_set_charge_derivatives(gmxfmm_plan* plan, int num, const int* start, const int* index, const double* dq);
 
-/* Sets targets, places x[3n] (copied) that potential and field are wanted at, from the next assign on, instead of at
- * the charges; n = 0: at these again. There are no forces, energies or virial then. What was measured before is not of
- * these: measured_error is NAN (a treecode measures in its first assign; create_measured takes targets). Errors: NULL,
- * OPTION (n < 0), MEMORY. */
+/* Sets targets, places x[3n] (copied). From the next assign on potential and field are computed there and not at the
+ * charges; n = 0: at the charges again. There are no forces, energies or virial then. measured_error becomes NAN, but a
+ * treecode measures in its first assign, and create_measured takes targets. Errors: NULL, OPTION (n < 0), MEMORY. */
 GMXFMM_API gmxfmm_status gmxfmm_set_targets(gmxfmm_plan* plan, int64_t n, const void* x);
 
 /* Puts the particles at x[3n] into cells, until the next assign. Any periodic image of a particle will do. Errors:
@@ -343,59 +345,60 @@ GMXFMM_API gmxfmm_status gmxfmm_set_targets(gmxfmm_plan* plan, int64_t n, const 
 GMXFMM_API gmxfmm_status gmxfmm_assign(gmxfmm_plan* plan, const void* x);
 
 /* Computes what output asks for at x[3n], in any images. Particles should not have moved more than a fraction of a cell
- * since assign: output->outside says how far. Where errors may be more than twice what was asked, for the measured
- * error (or the predicted one) and as far as particles are from the centres of their cells, or one is outside by half a
- * cell (ws = 2: one), that is the error LEFT, unless options.check says otherwise. Errors: NULL, OPTION, ORDER,
- * POSITION, LEFT, COINCIDENT (found after the fact, in the results). */
+ * since assign; output->outside says how far. Errors may then be more than twice what was asked. This is judged by the
+ * measured error, or the predicted one, and by how far particles are from the centres of their cells. Such a step is
+ * the error LEFT, unless options.check says otherwise. So is one with a particle half a cell outside (ws = 2: one
+ * cell). Errors: NULL, OPTION, ORDER, POSITION, LEFT, COINCIDENT (found after the fact, in the results). */
 GMXFMM_API gmxfmm_status gmxfmm_execute(gmxfmm_plan* plan, const void* x, gmxfmm_output* output);
 
-/* A step of a plan with device = CUDA on the caller's stream (a cudaStream_t; NULL: the legacy default stream): x[3n]
- * and what output points to are memory of the device. Nothing waits or is allocated, and the stream may be capturing a
- * graph (after one call outside a capture). One step of a plan at a time: the next one on the same stream, or behind an
- * event. Errors: NULL, OPTION, ORDER, UNSUPPORTED, DEVICE; what is found in the data comes in output->status.
- * docs/gpu.md. */
+/* Puts a step of a plan with device = CUDA on the caller's stream (a cudaStream_t; NULL: the legacy default stream).
+ * x[3n] and what output points to are memory of the device. The call waits for nothing and allocates nothing. The
+ * stream may be capturing a graph, after one call outside a capture. A plan does one step at a time: put the next one
+ * on the same stream, or behind an event. Errors: NULL, OPTION, ORDER, UNSUPPORTED, DEVICE. Errors in the data come in
+ * output->status. See docs/gpu.md. */
 GMXFMM_API gmxfmm_status gmxfmm_enqueue(gmxfmm_plan*                plan,
                                         const void*                 x,
                                         const gmxfmm_device_output* output,
                                         void*                       stream);
 
-/* As gmxfmm_assign, on the caller's stream. Steps put there before use the old cells, later ones the new, also those of
- * graphs that were captured before. A position that no cell can hold comes as POSITION in output->status of the steps
- * that follow. The cells of a slab are those of the last gmxfmm_assign, of positions nearby: its outer cells hold
- * particles that leave it. Where one is a sixteenth of a cell outside, ORDER comes from the next call, which waits
- * until that is known and cannot be captured; where one is a whole cell outside, POSITION from the steps. Errors: NULL;
- * ORDER: gmxfmm_assign must come first, once and again after set_charges with another n, set_exclusions, set_targets,
- * in a box in which other cells are near each other, or after particles have left a slab; UNSUPPORTED; DEVICE. */
+/* As gmxfmm_assign, on the caller's stream. Steps put there before use the old cells. Later ones use the new cells,
+ * also those of graphs that were captured before. A position that no cell can hold comes as POSITION in output->status
+ * of the steps that follow. The cells of a slab are those of the last gmxfmm_assign. Its outer cells hold particles
+ * that leave it. Where one is a sixteenth of a cell outside, the next call returns ORDER. That call waits until this is
+ * known, and cannot be captured. Where one is a whole cell outside, steps return POSITION. Errors: NULL, ORDER,
+ * UNSUPPORTED, DEVICE. ORDER: gmxfmm_assign must come first, once. It must come again after set_charges with another n,
+ * set_exclusions and set_targets. So it must in a box in which other cells are near each other, and after particles
+ * have left a slab. */
 GMXFMM_API gmxfmm_status gmxfmm_enqueue_assign(gmxfmm_plan* plan, const void* x, void* stream);
 
-/* An assignment in parts, most of which runs beside steps with the old cells. */
+/* Parts of an assignment, most of which runs beside steps with the old cells. */
 typedef enum
 {
-    GMXFMM_ASSIGN_BEGIN, /* finds the cells of x, which may be overwritten then: on the stream of the steps */
-    GMXFMM_ASSIGN_SORT,  /* on any stream, behind an event after that */
-    GMXFMM_ASSIGN_END    /* steps put on the stream later use the new cells: on theirs, behind an event after SORT */
+    GMXFMM_ASSIGN_BEGIN, /* finds the cells of x, on the stream of the steps; x may be overwritten afterwards */
+    GMXFMM_ASSIGN_SORT,  /* sorts, on any stream, behind an event after BEGIN */
+    GMXFMM_ASSIGN_END    /* gives later steps the new cells, on their stream, behind an event after SORT */
 } gmxfmm_assign_part;
 
-/* As gmxfmm_enqueue_assign, in parts that come in this order, with steps, new charges and boxes between them, but no
- * other assignment. x: for BEGIN, which may allocate and is not for graphs. Errors: as there; ORDER: BEGIN must come
- * first; OPTION: no such part. */
+/* As gmxfmm_enqueue_assign, in parts that come in this order. Steps, new charges and boxes may come between them, but
+ * no other assignment. Only BEGIN uses x; it may allocate and is not for graphs. Errors: as there; ORDER: BEGIN must
+ * come first; OPTION: no such part. */
 GMXFMM_API gmxfmm_status gmxfmm_enqueue_assign_part(gmxfmm_plan*       plan,
                                                     gmxfmm_assign_part part,
                                                     const void*        x,
                                                     void*              stream);
 
-/* As gmxfmm_set_box; lattice sums of the new box are begun at once, behind what is in the stream. Captured graphs have
+/* As gmxfmm_set_box. The lattice sums of the new box begin at once, behind what is in the stream. Captured graphs have
  * the new box, too, unless gmxfmm_graph_version changes. Errors: as gmxfmm_set_box. */
 GMXFMM_API gmxfmm_status gmxfmm_enqueue_box(gmxfmm_plan* plan, const double* box, void* stream);
 
-/* Charges anew on the caller's stream, without a new assignment: q[count] of the array type, of particles index[count],
- * or of all (index NULL, count n); both on the device. Later steps have them, also those of graphs. A charge that is
- * not finite, and an index that no particle has, comes as CHARGE in output->status until charges are set again. Errors:
- * NULL, OPTION (count), ORDER (set_charges first), UNSUPPORTED, DEVICE. */
+/* Sets charges on the caller's stream, without a new assignment: q[count] of the array type, of particles index[count],
+ * or of all (index NULL, count n). Both are on the device. Later steps have them, also those of graphs. A charge that
+ * is not finite, or an index that no particle has, comes as CHARGE in output->status until charges are set again.
+ * Errors: NULL, OPTION (count), ORDER (set_charges first), UNSUPPORTED, DEVICE. */
 GMXFMM_API gmxfmm_status
 gmxfmm_enqueue_charges(gmxfmm_plan* plan, int64_t count, const int* index, const void* q, void* stream);
 
-/* Bits of gmxfmm_capability: what this plan can do as it is now; 0 for NULL. Of a slab it waits until an assignment
+/* Bits of gmxfmm_capability: what this plan can do as it is now; 0 for NULL. With a slab it waits until an assignment
  * that was enqueued has found the cells of particles. */
 GMXFMM_API unsigned gmxfmm_capabilities(const gmxfmm_plan* plan);
 
@@ -409,15 +412,16 @@ GMXFMM_API gmxfmm_status gmxfmm_get_info(const gmxfmm_plan* plan, gmxfmm_info* i
 /* Sets the times and counts of gmxfmm_info to zero. */
 GMXFMM_API void gmxfmm_reset_times(gmxfmm_plan* plan);
 
-/* Time in seconds of those stages of a step for forces (bits of gmxfmm_stage; 0: all), the mean of `repeats`, behind
- * what is in the stream, which is waited for; x[3n] on the device, after an assign. Errors: as gmxfmm_enqueue. */
+/* Measures the time in seconds of these stages of a step for forces, as a mean of `repeats`. `stages` has bits of
+ * gmxfmm_stage; 0: all. The call waits for what is in the stream. It needs an assign before, and x[3n] on the device.
+ * Errors: as gmxfmm_enqueue. */
 GMXFMM_API gmxfmm_status
 gmxfmm_time_stages(gmxfmm_plan* plan, const void* x, unsigned stages, int repeats, void* stream, double* seconds);
 
-/* Makes `share`, 0 to below 1, the part of the near field that the first of several devices has from the next
- * assignment on, which must follow; the others' parts keep their proportions. For callers with work of their own on the
- * first, who time steps; bits do not depend on it. Graphs of steps and assignments are to be made anew. Errors: NULL,
- * OPTION, UNSUPPORTED (one device), ORDER (no particles were assigned). */
+/* Sets the part of the near field that the first of several devices has: `share`, 0 to below 1. An assignment must
+ * follow. The parts of the others keep their proportions. This is for callers who have work of their own on the first
+ * device and time steps. Bits do not depend on it. Make graphs of steps and assignments anew. Errors: NULL, OPTION,
+ * UNSUPPORTED (one device), ORDER (no particles were assigned). */
 GMXFMM_API gmxfmm_status gmxfmm_set_first_share(gmxfmm_plan* plan, double share);
 
 /* Text of the last error of this plan ("" if none); valid until the next call. */

@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Errors of gmxfmm's settings, measured on a system itself, and settings chosen by them: by plans as gmxfmm.h has them,
- * which are timed, and whose cells are moved, in ways that are the library's own. */
+/* Measures the errors of settings on a system itself, and chooses settings by them. docs/accuracy.md says how. */
 #ifndef GMXFMM_MEASURE_H
 #define GMXFMM_MEASURE_H
 
 #include "gmxfmm.h"
 
-/* A system to measure errors on: as for create, set_charges, set_exclusions and assign, in the array type of the
- * options that come with it. Its arrays must outlive what is made from them. */
+/* A system to measure errors on. Its members are as for create, set_charges, set_exclusions and assign, in the array
+ * type of the options that come with it. Its arrays must outlive what is made from them. */
 typedef struct
 {
     size_t        size;
@@ -17,8 +16,8 @@ typedef struct
     const void*   q;                      /* n */
     const int *   excl_start, *excl_list; /* NULL: none */
     const void*   x_before;               /* 3 n: where particles might have been at the last assign; NULL: at x */
-    int64_t       num_targets;            /* 0: none; excluded pairs go without */
-    const void*   targets;                /* 3 num_targets: places that potential and field are wanted at, too */
+    int64_t       num_targets;            /* 0: none; targets have no excluded pairs */
+    const void*   targets;                /* 3 num_targets: places where potential and field are computed, too */
 } gmxfmm_system;
 
 /* Forces on a system that errors of settings are measured against. */
@@ -36,44 +35,43 @@ typedef struct
     double     virial_error; /* largest error of an element of the virial, unit of energy */
     double     time;         /* s, of a step that gives forces, or values at targets: the fastest; 0: none was timed */
     double     uncertainty;  /* of error: gmxfmm_reference_uncertainty; 0: of a sample (treecode) */
-    /* as error, with the share of forces above ten times the median reduced as if they were the median: a few pairs
-     * that almost touch hide nothing in it. It has to reach what is asked for, too; in liquids it is the same as error
-     */
+    /* As error, but forces above ten times the median count as the median. So a few pairs that almost touch hide no
+     * other errors. It has to reach what is asked for, too. In liquids it is the same as error. */
     double error_limited;
-    /* The larger of the two in one of a thousand places of a periodic system in its cells, about. Forces do not change
-     * where all particles are moved, errors do: those of few particles, and of particles on a lattice. Cells of open
-     * systems follow the particles: there it is the larger of the two. Where forces are zero by symmetry it is relative
-     * to those of particles that are moved by some 1e-3 of their spacing. After a failed limit it is what was found
-     * until then. */
+    /* The larger of the two at the worst of some thousand places of a periodic system in its cells. A translation of
+     * all particles changes no force. It changes errors of few particles, and of particles on a lattice. Cells of open
+     * systems follow the particles: there it is the larger of the two. Where forces are zero by symmetry, it is
+     * relative to those of particles that are moved by some 1e-3 of their spacing. After a failed limit it is what was
+     * found until then. */
     double error_anywhere;
     double error_unit; /* f (mean |q| / spacing)^2 where errors are relative to that; 0: to the RMS of the forces */
-    /* at the targets: of the potential over its RMS or the field over its own, whichever is larger, with all values and
-     * with those above ten times the median reduced likewise; it has to reach what is asked for, too. 0: no targets */
+    /* The error at the targets, of the potential over its RMS or of the field over its own. It is the largest of these
+     * with all values, and with values above ten times the median counted as that. It has to reach what is asked for,
+     * too. 0: no targets */
     double error_targets;
 } gmxfmm_measurement;
 
-/* Makes a plan that was measured on a system, in one call: create, set_charges, set_exclusions, set_targets and assign
- * are done, the next call is execute at system->x. What the options leave automatic is chosen as by gmxfmm_choose, for
- * options->accuracy; where the system has x_before, error_moved has to reach it, too. With all of order, cells and ws
+/* Makes a plan that was measured on a system, in one call. It does create, set_charges, set_exclusions, set_targets and
+ * assign. The next call is execute at system->x. Automatic options are chosen as by gmxfmm_choose, for
+ * options->accuracy. Where the system has x_before, error_moved has to reach it, too. With all of order, cells and ws
  * given there is nothing to choose, and these are measured. GMXFMM_AUTO as the accuracy means that none is asked for
- * where order, grid or depth is given (treecode: theta and degree): these settings are taken as the model completes
- * them, and what they reach is told; elsewhere it means the default.
+ * where order, grid or depth is given (treecode: theta and degree). The model then completes these settings, and the
+ * error that they reach is told. Elsewhere it means the default accuracy.
  *
- * With METHOD_AUTO both methods are measured in an open system without excluded pairs and x_before, and the treecode is
- * taken where a call of execute for forces takes less than 0.9 of the FMM's time, or where the FMM does not reach the
- * accuracy or has not the memory (gmxfmm_info.method, gmxfmm_capabilities: no virial then). `tried` has what was tried
- * of the FMM then, and *chosen the treecode. Options of one method that are set mean that method. OPTION, too, with
- * options->reproducible, as it is decided by times.
+ * METHOD_AUTO measures both methods in an open system without excluded pairs and x_before. It takes the treecode where
+ * a call of execute for forces takes less than 0.9 of the FMM's time. It also does so where the FMM does not reach the
+ * accuracy or lacks the memory. gmxfmm_info.method tells which one it is; a treecode has no virial. `tried` then has
+ * what was tried of the FMM, and *chosen the treecode. Options of one method that are set mean that method. With
+ * options->reproducible METHOD_AUTO is the error OPTION, as times decide.
  *
- * With targets in the system they are set, so that execute gives potential and field there, and the accuracy is reached
- * there and at the charges, for which gmxfmm_set_targets of none and an assign are needed.
+ * With targets in the system execute gives potential and field there. The accuracy is reached there and at the charges.
+ * For results at the charges call gmxfmm_set_targets with none, and assign.
  *
- * What the plan reaches is in gmxfmm_info.measured_error, the larger of error and error_targets, until charges,
- * exclusions, targets or cells are others; and in *chosen and tried[0..*num_tried-1] as of gmxfmm_choose, all three of
- * which may be NULL. An error below the uncertainty of the measurement is given as that. A plan holds no pointer to the
- * system. On failure *plan is NULL, and *chosen what came nearest, if anything was measured (else its error is not
- * finite). Errors: as gmxfmm_reference_create and gmxfmm_choose; OPTION, too, if the settings given miss the accuracy.
- */
+ * gmxfmm_info.measured_error has the error of the plan, the larger of error and error_targets, until charges,
+ * exclusions, targets or cells are others. *chosen and tried[0..*num_tried-1] have more, as of gmxfmm_choose. All three
+ * may be NULL. An error below the uncertainty of the measurement is given as that. A plan holds no pointer to the
+ * system. On failure *plan is NULL, and *chosen is what came nearest. Its error is not finite if nothing was measured.
+ * Errors: as gmxfmm_reference_create and gmxfmm_choose; OPTION, too, if the settings given miss the accuracy. */
 GMXFMM_API gmxfmm_status gmxfmm_create_measured(gmxfmm_plan**         plan,
                                                 const gmxfmm_options* options,
                                                 const gmxfmm_system*  system,
@@ -83,26 +81,26 @@ GMXFMM_API gmxfmm_status gmxfmm_create_measured(gmxfmm_plan**         plan,
                                                 char*                 message,
                                                 size_t                message_size);
 
-/* Evaluates the forces of a system, and potential and field at its targets, twice, with other cells or another order
- * each time, until the two differ by no more than a tenth of options->accuracy, with orders up to GMXFMM_MAX_ORDER if
- * need be (docs/accuracy.md). Of the options device, boundary, m2l, prefactor, threads and array type matter. Errors:
- * as create, set_charges and assign; OPTION: double precision is not enough. */
+/* Evaluates the forces of a system twice, with other cells or another order each time; with targets also potential and
+ * field there. It goes on until the two differ by no more than a tenth of options->accuracy, with orders up to
+ * GMXFMM_MAX_ORDER (docs/accuracy.md). The options device, boundary, m2l, prefactor, threads and array type matter.
+ * Errors: as create, set_charges and assign; OPTION: double precision is not enough. */
 GMXFMM_API gmxfmm_status gmxfmm_reference_create(gmxfmm_reference**    reference,
                                                  const gmxfmm_options* options,
                                                  const gmxfmm_system*  system,
                                                  char*                 message,
                                                  size_t                message_size);
 
-/* How far the two evaluations differ, as a relative RMS error of forces: what a measured error is uncertain by. Of NULL
- * not a number. */
+/* How far the two evaluations differ, as a relative RMS error of forces. A measured error is uncertain by this. Not a
+ * number for NULL. */
 GMXFMM_API double gmxfmm_reference_uncertainty(const gmxfmm_reference* reference);
 
 /* Frees it; NULL is allowed. */
 GMXFMM_API void gmxfmm_reference_destroy(gmxfmm_reference* reference);
 
-/* Makes a plan with these options for the system of the reference, evaluates with its cells at one or several places
- * (few particles: up to 24), `repeats` times more for the time, and compares. Errors: as create, set_charges, assign
- * and execute. */
+/* Makes a plan with these options for the system of the reference, evaluates, and compares. Its cells are at one or
+ * several places (few particles: up to 24). `repeats` more evaluations are timed. Errors: as create, set_charges,
+ * assign and execute. */
 GMXFMM_API gmxfmm_status gmxfmm_measure(const gmxfmm_reference* reference,
                                         const gmxfmm_options*   options,
                                         int                     repeats,
@@ -110,22 +108,23 @@ GMXFMM_API gmxfmm_status gmxfmm_measure(const gmxfmm_reference* reference,
                                         char*                   message,
                                         size_t                  message_size);
 
-/* The same of a plan as it is, which has the charges and exclusions of the reference and a box in which they are: its
- * cells may have followed particles that were elsewhere before. Its particles are assigned at the reference's x then.
- * Errors: NULL, MEMORY, those of assign and execute. */
+/* The same for a plan as it is. It must have the charges and exclusions of the reference, and a box in which these are.
+ * Its cells may have followed particles that were elsewhere before. Afterwards its particles are assigned at the
+ * reference's x. Errors: NULL, MEMORY, those of assign and execute. */
 GMXFMM_API gmxfmm_status gmxfmm_measure_plan(const gmxfmm_reference* reference,
                                              gmxfmm_plan*            plan,
                                              gmxfmm_measurement*     measurement,
                                              char*                   message,
                                              size_t                  message_size);
 
-/* Chooses the cheapest settings that are measured to reach what was asked, less a tenth for other configurations of the
- * same system (docs/accuracy.md): order, cells, ws and m2l are set, and accuracy to what they were chosen with; of an
- * open system or a slab only m2l and ws at most. Costs are times of steps, with options->reproducible those of a model.
- * Where particles have moved, the error may be error_moved, and an element of the virial be wrong by virial_error
- * (INFINITY: any). All measurements go to tried[0..*num_tried-1], whose room *num_tried is at first (32 is enough; both
- * may be NULL). Errors: as measure; OPTION: a bound is negative or not a number, or nothing reaches it, and *chosen is
- * what came nearest; UNSUPPORTED: a treecode, whose plans measure their settings themselves. */
+/* Chooses the cheapest settings that are measured to reach what was asked, with a tenth in hand for other
+ * configurations of the same system (docs/accuracy.md). It sets order, cells, ws and m2l, and the accuracy that they
+ * were chosen with; for an open system or a slab only m2l and ws at most. Costs are times of steps, with
+ * options->reproducible those of a model. Where particles have moved, the error may be error_moved. An element of the
+ * virial may be wrong by virial_error (INFINITY: any). All measurements go to tried[0..*num_tried-1]. *num_tried is its
+ * room at first; 32 is enough. Both may be NULL. Errors: as measure; OPTION: a bound is negative or not a number, or
+ * nothing reaches it. *chosen is then what came nearest. UNSUPPORTED: a treecode, whose plans measure their settings
+ * themselves. */
 GMXFMM_API gmxfmm_status gmxfmm_choose(const gmxfmm_reference* reference,
                                        gmxfmm_options*         options,
                                        double                  error_moved,

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * A communicator of gmxfmm_parallel.h from one of MPI. The library itself is not linked with MPI: these functions are
- * the program's, compiled for the MPI that it uses.
+ * Makes a communicator of gmxfmm_parallel.h from one of MPI. The library itself is not linked with MPI. These functions
+ * are compiled in the program, for the MPI that it uses.
  *
- * gmxfmm_mpi_create(&comm, MPI_COMM_WORLD) makes one for gmxfmm_create_parallel; when its plans were destroyed,
- * gmxfmm_mpi_destroy(&comm) gives it back, before MPI_Finalize.
+ * gmxfmm_mpi_create(&comm, MPI_COMM_WORLD) makes one for gmxfmm_create_parallel. Destroy its plans, and then call
+ * gmxfmm_mpi_destroy(&comm), before MPI_Finalize.
  */
 #ifndef GMXFMM_MPI_H
 #define GMXFMM_MPI_H

@@ -124,8 +124,8 @@ gmxfmm_status fmm_left_check(gmxfmm_plan* plan, const fmm_left* left, int64_t pa
                         (long long)particle, left->outside, limits.most_outside);
     }
     return fmm_fail(plan, GMXFMM_ERROR_LEFT,
-                    "particles have left their cells, particle %lld by %.3g of a cell, and errors may be %.2g times "
-                    "those after the assignment, allowed is %.2g: put particles into cells more often (assign), or "
-                    "choose check = report",
+                    "particle %lld is %.3g of a cell outside its cell. Errors may be %.2g times those after the "
+                    "assignment, allowed is %.2g: put particles into cells more often (assign), or choose check = "
+                    "report",
                     (long long)particle, left->outside, fmm_left_growth(&limits, left), limits.most_growth);
 }

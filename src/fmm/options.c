@@ -223,8 +223,8 @@ static gmxfmm_status check_periodic(const gmxfmm_options* o, char* message, size
     if (num > 0 && num < 3 && o->boundary == GMXFMM_VACUUM)
     {
         snprintf(message, size,
-                 "boundary = vacuum is of systems that are periodic along all vectors, periodic is %d %d %d: leave "
-                 "boundary out, there is none to choose",
+                 "boundary = vacuum needs a system that is periodic along all vectors, periodic is %d %d %d: leave "
+                 "boundary out",
                  p[0], p[1], p[2]);
         return GMXFMM_ERROR_OPTION;
     }
@@ -269,7 +269,7 @@ static gmxfmm_status check_method(const gmxfmm_options* o, char* message, size_t
     if (o->method == GMXFMM_METHOD_AUTO)
     {
         snprintf(message, size,
-                 "method = auto takes what is measured to be faster: measure when the plan is made "
+                 "method = auto takes the method that is measured to be faster: measure when the plan is made "
                  "(gmxfmm_create_measured), or use method = fmm or treecode");
     }
     else if (other != NULL)
@@ -285,7 +285,7 @@ static gmxfmm_status check_method(const gmxfmm_options* o, char* message, size_t
     }
     else if (o->kappa > 0 && o->kernel != GMXFMM_YUKAWA)
     {
-        snprintf(message, size, "kappa is of kernel = yukawa: choose it, or leave kappa out");
+        snprintf(message, size, "kappa belongs to kernel = yukawa: choose it, or leave kappa out");
     }
     return message[0] == '\0' ? GMXFMM_OK : GMXFMM_ERROR_OPTION;
 }

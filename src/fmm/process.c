@@ -38,8 +38,8 @@ static atomic_int     had_threads, lost_threads;
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 
 const char fmm_threads_lost[] =
-    "this process is a fork of one whose plans had several threads, and these are not here: take "
-    "num_threads = 1, make a plan of its own, or start the process by spawn";
+    "this process is a fork of one whose plans had several threads, which a fork loses: take num_threads = 1, make a "
+    "plan here, or start the process by spawn";
 
 static void in_child(void)
 {

@@ -154,7 +154,7 @@ int exclusions_read(const char* name, int64_t n, exclusions* e)
     memset(e, 0, sizeof(*e));
     if (n >= INT_MAX)
     {
-        complain(name, 0, "excluded pairs are of fewer than %d particles", INT_MAX);
+        complain(name, 0, "excluded pairs need fewer than %d particles", INT_MAX);
         return -1;
     }
     if (text_lines_open(&in, name))

@@ -21,14 +21,12 @@ static void print_help(void)
         "       gmxfmm help | --help\n"
         "       gmxfmm --version | -V\n"
         "\n"
-        "FILE is read, and OUT written, in the format of the name's ending; numbers are taken as they are, without "
-        "units:\n"
+        "The ending of a name says the format of FILE and OUT. Numbers are taken as they are, without units:\n"
         "  .npy           array of float32 or float64, rows x y z q\n"
         "  .xyz           extended XYZ: a column charge, charges, initial_charges or q; Lattice and pbc\n"
         "  .pqr           ATOM and HETATM with charge and radius; CRYST1\n"
         "  all others, -  text: rows x y z q and header lines; written to -, .txt, .dat, .out and without an ending\n"
-        "All but .npy may be gzipped, with .gz behind the ending. Rows have, all of them or none, reference values "
-        "behind q\n"
+        "All but .npy may be gzipped, with .gz behind the ending. All rows or none have reference values behind q\n"
         "(.pqr: behind the radius): potential fx fy fz (field = -grad potential, unit 1/r). Header lines of text start "
         "with #:\n"
         "  # box: ax ay az bx by bz cx cy cz   box vectors; without a box the system is open\n"
@@ -36,7 +34,7 @@ static void print_help(void)
         "  # boundary: tinfoil                 or vacuum\n"
         "  # kernel: yukawa KAPPA              or coulomb\n"
         "  # prefactor: F                      of the reference values, 1 without\n"
-        "Other lines with # are comments, but one that looks like a misspelt header is an error.\n"
+        "Other lines with # are comments. A line that looks like a misspelt header is an error.\n"
         "\n"
         "Two charges in a periodic cube:\n"
         "  # box: 4 0 0  0 4 0  0 0 4\n"
@@ -44,25 +42,21 @@ static void print_help(void)
         "  0 0 0  1\n"
         "  1 1 1 -1\n"
         "\n"
-        "options: range (default); where that is automatic, -1 says the same\n",
+        "options: range (default); -1 also means automatic\n",
         stdout);
     main_options_help(stdout);
     fputs("\n"
-          "Results are printed as lines key: value. With reference values, potential_error and field_error are RMS "
-          "errors\n"
-          "over the RMS of the reference, and force_error is the same for q times field, which is what --accuracy is "
-          "about.\n"
-          "measured_error is force_error as measured on this system, without reference values, or, where that is "
-          "larger,\n"
-          "measured_error_targets, of potential or field at --targets over its RMS; predicted_error is of a model\n"
-          "of liquids, and all that there is where error_source is model. measured_error_limited, printed where it is "
-          "larger,\n"
-          "is the same with forces above ten times the median taken for the median.\n"
-          "A reference that is zero by symmetry has no RMS to divide by: then the unit, printed as ..._error_unit, is "
-          "the "
-          "mean\n"
-          "|q| over the particle spacing d (potential), mean |q|/d^2 (field) or (mean |q|/d)^2 (force).\n"
-          "Exit status: 0, or 2 after one line on stderr; no file is left half-written then.\n",
+          "Results are printed as lines key: value. With reference values, potential_error and field_error are RMS\n"
+          "errors over the RMS of the reference. force_error is the same for q times field; --accuracy means this "
+          "error.\n"
+          "measured_error is force_error as measured on this system, without reference values. Where\n"
+          "measured_error_targets is larger, it is that: the error of potential or field at --targets over its RMS.\n"
+          "predicted_error is that of a model of liquids, the only one where error_source is model.\n"
+          "measured_error_limited is printed where it is larger: forces above ten times the median count as the\n"
+          "median there.\n"
+          "A reference that is zero by symmetry has no RMS. The unit is then printed as ..._error_unit: mean |q| over\n"
+          "the particle spacing d (potential), mean |q|/d^2 (field) or (mean |q|/d)^2 (force).\n"
+          "Exit status: 0, or 2 after one line on stderr. No file is left half-written.\n",
           stdout);
 }
 

@@ -1,12 +1,15 @@
 #!/usr/bin/env python3
 """The guides of docs do what they say: their commands, as they stand, one after the other, in a folder with the files that the
-page writes or names."""
+page writes or names.
+
+Commands that need a GPU, or several, run where they are. Elsewhere gmx has to know their options, and the words behind them."""
+import json
 import os
 import re
 import shutil
 import subprocess
 
-from harness import NTOMP, ROOT, main, need, regression, work_folder
+from harness import NTOMP, ROOT, changed, charmm_water, gpus, main, need, regression, water, work_folder
 
 gmx = need("GMXFMM_GMX")
 # Of a peptide in GROMACS's test of all amino acids.
@@ -23,8 +26,8 @@ def follow(page, folder, commands=None):
     tools = os.path.join(folder, "bin")
     os.makedirs(tools)
     os.symlink(gmx.path, os.path.join(tools, "gmx"))
-    os.makedirs(os.path.join(folder, "share"))
-    os.symlink(os.path.join(ROOT, "share", "mdp"), os.path.join(folder, "share", "mdp"))
+    for name in ("share", "scripts"):
+        os.symlink(os.path.join(ROOT, name), os.path.join(folder, name))
     text = "set -eo pipefail\n" + "".join(commands or blocks(page, "sh"))
     done = subprocess.run(["bash", "-c", text], cwd=folder, text=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, errors="replace",
                           env={**os.environ, "PATH": tools + ":" + os.environ["PATH"], "OMP_NUM_THREADS": NTOMP, "GMX_MAXBACKUP": "-1", "GMX_NO_QUOTES": "1"})
@@ -43,15 +46,6 @@ def read(folder, name):
         return file.read()
 
 
-def first_potential(log):
-    rows = log.split("Energies (kJ/mol)")[1].splitlines()
-    for names, values in zip(rows, rows[1:]):
-        if "Potential" in names:
-            at = names.index("Potential") // 15
-            return float(values[at * 15:(at + 1) * 15])
-    return None
-
-
 def last(text):
     return " ".join(text.split())[-500:]
 
@@ -64,16 +58,22 @@ def own_system(checks):
     write(folder, "protein.gro", "\n".join(["a peptide", str(len(atoms)), *atoms, rows[-1], ""]))
     gmx("editconf", "-f", "protein.gro", "-o", "protein.pdb", folder=folder)
     write(folder, "em.mdp", blocks("own-system.md", "text")[0])
+    commands = [line for block in blocks("own-system.md", "sh") for line in block.splitlines() if line.strip() and not line.startswith((" ", "#"))]
+    checks.that(len(commands) <= 10, f"own-system.md: {len(commands)} commands, at most 10")
     status, output = follow("own-system.md", folder)
     if not checks.that(status == 0, "own-system.md: all commands from a .pdb to a comparison with PME" + ("" if status == 0 else ": " + last(output))):
         return
-    checks.that(len(re.findall(r"^Potential +-\d", output, re.M)) == 2, "gmx energy gives the mean potential of both runs")
     log = read(folder, "fmm.log")
     measured = re.search(r"^ +expected relative RMS force error \S+, measured \S+ to (\S+)", log, re.M)
     checks.that(bool(measured) and float(measured[1]) <= 4e-4, f"md.log has the error measured: {measured and measured[1]}")
-    fmm, pme = first_potential(log), first_potential(read(folder, "pme.log"))
+    result = json.loads(read(folder, "comparison/results.json"))
+    checks.that("Force error, RMS, relative" in output and "Speed" in output, "the comparison prints its table")
+    checks.below("force error of FMM against the reference", result["fmm"]["force_error"], 4e-4, "", "fmm-accuracy")
+    checks.below("force error of PME at its defaults", result["pme"]["force_error"], 2e-3, "", "4e-4 in water, more around a peptide")
     # PME is off by some 1e-3 kJ/mol an atom at its defaults, as in the table of quickstart.sh
-    checks.below("potentials of the first step, FMM and PME", abs(fmm - pme), 2e-3 * 9700, "kJ/mol", "as PME's own error")
+    checks.below("potentials of the same frames, FMM and PME", abs(result["fmm"]["potential"] - result["pme"]["potential"]), 2e-3 * result["atoms"],
+                 "kJ/mol", "as PME's own error")
+    checks.that(min(result[method]["ns_per_day"] for method in ("fmm", "pme")) > 0, "both methods are timed")
 
 
 def free_energies(checks):
@@ -99,10 +99,55 @@ def slabs(checks):
     checks.that("periodic along x and y, open along z" in read(folder, "film.log"), "md.log says that it is a slab")
 
 
+def lennard_jones(checks):
+    folder = work_folder("lennard-jones")
+    charmm_water(gmx, folder, (2, 2, 2))
+    write(folder, "split.mdp", blocks("lennard-jones.md", "text")[0])
+    status, output = follow("lennard-jones.md", folder)
+    checks.that(status == 0, "lennard-jones.md: CHARMM's water with two lists" + ("" if status == 0 else ": " + last(output)))
+    checks.that("Lennard-Jones interactions are in two pair lists" in read(folder, "split.log"), "md.log tells of two lists")
+
+
+def unknown_to_mdrun(command):
+    """The options of a command that gmx mdrun does not have, and words that they do not take."""
+    text = gmx.run(["mdrun", "-h"], "/tmp", log=False)[1]
+    words, unknown = command.split()[2:], []
+    for option, value in zip(words, words[1:] + [""]):
+        if option.startswith("-"):
+            found = re.search(rf"^ {option} +<(\w+)>.*\n((?: {{8,}}.*\n)+)", text, re.M)
+            taken = {"enum": lambda: value in re.split(r"[:,\s]+", found[2]), "int": value.isdigit}
+            if not found or not taken.get(found[1], lambda: True)():
+                unknown.append(f"{option} {value}")
+    return unknown
+
+
+def gpus_and_ranks(checks):
+    folder = work_folder("gpus-and-ranks")
+    system = water(gmx, folder, (2, 2, 2))
+    gmx.grompp(folder, changed(system.mdp, coulombtype="FMM", nsteps=20), system)
+    devices = len(gpus()) if shutil.which("nvidia-smi") else 0
+    number = 0
+    for command in "".join(blocks("gpus-and-ranks.md", "sh")).splitlines():
+        several = re.search(r"-fmmgpus (\d+)", command)
+        needed = int(several[1]) if several else 1 if "gpu" in command else 0
+        unknown = unknown_to_mdrun(command)
+        checks.that(not unknown, f"mdrun knows the options of '{command}'" + "".join(f", but not {what}" for what in unknown))
+        if needed > devices:
+            print(f"not run, as it needs {needed} of {devices} GPUs: {command}")
+            continue
+        number += 1
+        status, output = follow("gpus-and-ranks.md", os.path.join(folder, str(number)), [f"cp ../topol.tpr .\n{command}\n"])
+        checks.that(status == 0, f"gpus-and-ranks.md: {command}" + ("" if status == 0 else ": " + last(output)))
+        checks.that("near and far field in" in read(folder, f"{number}/md.log"), "  and md.log tells of the FMM")
+    checks.that(number >= 2, f"{number} commands of gpus-and-ranks.md were run")
+
+
 def test(checks):
     own_system(checks)
     free_energies(checks)
     slabs(checks)
+    lennard_jones(checks)
+    gpus_and_ranks(checks)
 
 
 main(test)

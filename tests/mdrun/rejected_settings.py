@@ -125,9 +125,9 @@ def test(checks):
 
     # What was meant for PME is taken for the FMM, with one note
     gmx.grompp(folder, {**system.mdp, **FMM}, system, name="options")
-    for options, noted in ((["-pme", "cpu"], "-pme cpu is taken for -fmm cpu."), (["-pme", "cpu", "-fmm", "cpu"], "-pme cpu is taken for -fmm cpu."),
+    for options, noted in ((["-pme", "cpu"], "-pme cpu means -fmm cpu."), (["-pme", "cpu", "-fmm", "cpu"], "-pme cpu means -fmm cpu."),
                            (["-pmefft", "gpu"], "-pmefft gpu has no effect."), (["-pme", "auto", "-fmm", "cpu"], None),
-                           (["-pme", "cpu", "-pmefft", "cpu"], "-pme cpu is taken for -fmm cpu. -pmefft cpu has no effect.")):
+                           (["-pme", "cpu", "-pmefft", "cpu"], "-pme cpu means -fmm cpu. -pmefft cpu has no effect.")):
         output = gmx.mdrun(folder, *options, name="options")
         for where, text in (("on stderr", output), ("in md.log", read_log(folder, "options"))):
             notes = " ".join(text.split()).split("NOTE: with coulombtype = FMM there is no PME: ")[1:]

@@ -493,8 +493,8 @@ gmxfmm_status fmm_tune_tree(const fmm_problem* problem,
                ? fmm_not_chosen(problem, GMXFMM_ERROR_UNSUPPORTED,
                                 "a slab of %g x %g is too uneven for an octree: choose m2l = fft", box[0], box[4])
                : fmm_not_chosen(problem, GMXFMM_ERROR_UNSUPPORTED,
-                                "a box of %g x %g x %g is too uneven for an octree of depth %d: a level may have %d "
-                                "cells along an edge, and there may be %g roots",
+                                "a box of %g x %g x %g is too uneven for an octree of depth %d: at most %d cells along "
+                                "an edge and %g roots are possible. Choose less depth, or m2l = fft",
                                 box[0], box[4], box[8], depth > 0 ? depth : 1, FMM_MAX_EDGE, (double)FMM_MOST_ROOTS);
 }
 

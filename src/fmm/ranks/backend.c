@@ -100,8 +100,8 @@ static gmxfmm_status create(gmxfmm_plan* plan)
     {
         return fmm_fail(
             plan, GMXFMM_ERROR_UNSUPPORTED,
-            "several ranks share the FMM by cells of one level (m2l = fft or auto) in a box that is periodic along all "
-            "vectors, or a treecode (method = treecode): make other plans on one rank (gmxfmm_create)");
+            "several ranks share the FMM with m2l = fft or auto in a box that is periodic along all vectors, or a "
+            "treecode. Choose one of these, or make the plan on one rank (gmxfmm_create)");
     }
     return GMXFMM_OK;
 }
@@ -273,10 +273,10 @@ static gmxfmm_status gather_ids(gmxfmm_plan* plan)
     }
     else if (status == GMXFMM_OK && at < d->total)
     {
-        status = fmm_fail(plan, GMXFMM_ERROR_OPTION,
-                          "the numbers of particles of %lld are to be 0 to %lld, each once: %d is %s",
-                          (long long)d->total, (long long)d->total - 1, ids[at],
-                          ids[at] >= 0 && ids[at] < d->total ? "there twice" : "not among these");
+        status =
+            fmm_fail(plan, GMXFMM_ERROR_OPTION, "%lld particles must have the numbers 0 to %lld, each once: %d is %s",
+                     (long long)d->total, (long long)d->total - 1, ids[at],
+                     ids[at] >= 0 && ids[at] < d->total ? "there twice" : "not among these");
     }
     return fmm_agree(plan, status);
 }

@@ -317,7 +317,7 @@ void FmmLJSplit::checkResources(const bool useGpu, const bool emulateGpu)
     if (emulateGpu || (useGpu && !GMX_GPU_CUDA))
     {
         GMX_THROW(NotImplementedError(
-                "fmm-lj = split is for pair interactions on a CPU and, with CUDA, on a GPU. Use "
+                "fmm-lj = split needs pair interactions on a CPU, or with CUDA on a GPU. Use "
                 "mdrun -nb cpu, or fmm-lj = full."));
     }
 }

@@ -421,17 +421,17 @@ std::optional<FmmLJSplitChoice> chooseLJSplit(const t_inputrec&    inputrec,
 {
     if (inputrec.vdwtype != VanDerWaalsType::Cut || !usesLennardJones(mtop.ffparams))
     {
-        *whyNot = "it is for Lennard-Jones interactions with vdwtype = Cut-off";
+        *whyNot = "it needs vdwtype = Cut-off";
         return std::nullopt;
     }
     if (inputrec.efep != FreeEnergyPerturbationType::No && haveFepPerturbedNBInteractions(mtop))
     {
-        *whyNot = "it does not do perturbed atoms";
+        *whyNot = "there are perturbed atoms";
         return std::nullopt;
     }
     if (mtop.bIntermolecularInteractions)
     {
-        *whyNot = "it does not do intermolecular interactions";
+        *whyNot = "there are intermolecular interactions";
         return std::nullopt;
     }
     const bool       isGiven = radius > 0;

@@ -68,7 +68,7 @@ void throwOnError(gmxfmm_status status, const char* message, bool isOnGpu)
         case GMXFMM_ERROR_BOX:
         case GMXFMM_ERROR_CHARGE:
         case GMXFMM_ERROR_EXCLUSION:
-        case GMXFMM_ERROR_UNSUPPORTED: GMX_THROW(InconsistentInputError(text));
+        case GMXFMM_ERROR_UNSUPPORTED: GMX_THROW(InconsistentInputError(withFmmPage(text)));
         default: GMX_THROW(InternalError(text));
     }
 }
@@ -406,8 +406,8 @@ void FmmPlan::measureLater(const FmmParameters&  parameters,
 void FmmPlan::checkMeasured(const bool isFixed, const bool areCellsGiven) const
 {
     const char* c_unmeasured =
-            "To run with what the parameters give, whatever it is, use fmm-measure = no, or mdrun "
-            "-notunefmm with a .tpr file that is there.";
+            "To run without measuring, use fmm-measure = no, or mdrun -notunefmm with an existing "
+            ".tpr file.";
     std::string message;
     if (measured_.status == FmmMeasurementStatus::NotComputable)
     {
@@ -425,9 +425,9 @@ void FmmPlan::checkMeasured(const bool isFixed, const bool areCellsGiven) const
              && !(measured_.errorMoved <= fmmlibrary::accuracy.highest))
     {
         message = formatString(
-                "the relative RMS error of the forces is %.1e when atoms have just been assigned "
-                "to cells, and %.1e when they have moved for 0.05 ps since: the cells are too "
-                "small. Use a smaller fmm-grid or fmm-tree-depth, or leave them automatic. %s",
+                "the cells are too small. The relative RMS error of the forces is %.1e just after "
+                "atoms have been assigned to cells, and %.1e after 0.05 ps more. Use a smaller "
+                "fmm-grid or fmm-tree-depth, or leave them automatic. %s",
                 measured_.error,
                 measured_.errorMoved,
                 c_unmeasured);
@@ -473,9 +473,9 @@ bool FmmPlan::checkStep(int status, double outside) const
     if (!(outside <= most))
     {
         GMX_THROW(SimulationInstabilityError(
-                formatString("FMM: an atom has moved to %.2g cells outside the cell that it was "
-                             "assigned to, %g are "
-                             "allowed: the system is not stable, or nstlist is too large",
+                formatString("FMM: an atom is %.2g cells outside its cell, and %g are allowed. The "
+                             "system is not stable, or nstlist is too large. Minimise the energy "
+                             "before, or use a smaller dt or nstlist.",
                              outside,
                              most)));
     }

@@ -94,7 +94,7 @@ void checkFmmInputrec(t_inputrec* ir, FmmWarningHandler* wi)
     const FmmOptions options = fmmOptions(*ir);
     for (const std::string& message : options.errors())
     {
-        addFmmError(wi, message);
+        addFmmError(wi, withFmmPage(message));
     }
     const FmmParameters parameters = options.errors().empty() ? options.parameters() : FmmParameters{};
 
@@ -102,7 +102,7 @@ void checkFmmInputrec(t_inputrec* ir, FmmWarningHandler* wi)
     {
         if (isRefused)
         {
-            addFmmError(wi, "coulombtype = FMM " + message);
+            addFmmError(wi, withFmmPage("coulombtype = FMM " + message));
         }
     };
     refuse(ir->vdwtype == VanDerWaalsType::Pme, "does not work with LJ-PME; use vdwtype = Cut-off");
@@ -110,8 +110,7 @@ void checkFmmInputrec(t_inputrec* ir, FmmWarningHandler* wi)
            "does not use epsilon-surface; use epsilon-surface = 0 and choose the surroundings with "
            "fmm-boundary");
     refuse(parameters.ljRadius > ir->rvdw,
-           "with fmm-lj-radius beyond rvdw would have a short list that is the longer one; use a "
-           "smaller "
+           "with fmm-lj-radius beyond rvdw has no use for a short list; use a smaller "
            "fmm-lj-radius, or 0 for automatic");
     refuse(ir->pbcType != PbcType::Xyz && ir->pbcType != PbcType::XY && ir->pbcType != PbcType::No,
            formatString("does not work with pbc = %s; use pbc = xyz, xy or no",
@@ -122,8 +121,8 @@ void checkFmmInputrec(t_inputrec* ir, FmmWarningHandler* wi)
            "with an octree needs a rectangular box, and deform or a compressibility off the "
            "diagonal may tilt it; use fmm-m2l = fft or auto, or set these to 0");
     refuse(hasNeuralNetworkPotential(*ir),
-           "does not work with neural-network potentials: these take pairs of atoms from a pair "
-           "list that lacks atoms without Van der Waals interactions; use nnpot-active = no, or "
+           "does not work with neural-network potentials. They need all pairs of atoms, and the "
+           "pair list has only atoms with Van der Waals interactions. Use nnpot-active = no, or "
            "coulombtype = PME");
     refuse(ir->eI == IntegrationAlgorithm::Mimic,
            "does not work with integrator = mimic; use coulombtype = PME");
@@ -182,9 +181,11 @@ void checkFmmSystem(const gmx_mtop_t&    mtop,
     }
     if (havePairs)
     {
-        addFmmError(wi,
-                    "coulombtype = FMM computes Coulomb interactions of all groups with one "
-                    "another; remove energygrp-excl");
+        addFmmError(
+                wi,
+                withFmmPage(
+                        "coulombtype = FMM computes Coulomb interactions of all groups with one "
+                        "another; remove energygrp-excl"));
     }
 
     double      netCharge = 0, netChargeB = 0;
@@ -213,9 +214,9 @@ void checkFmmSystem(const gmx_mtop_t&    mtop,
     {
         addFmmNote(wi,
                    formatString("The system has a net charge of %g e. With pbc = xy there is no "
-                                "background charge: outside, the field is that of a charged sheet, "
-                                "and the energy has a constant of choice, the same for all "
-                                "coordinates in the same box.",
+                                "background charge. Outside, the field is that of a charged sheet. "
+                                "The energy has a constant of choice, the same for all coordinates "
+                                "in the same box.",
                                 netCharge));
     }
     else if (std::fabs(netCharge) > 1e-4 && ir.pbcType != PbcType::No)
@@ -225,7 +226,7 @@ void checkFmmSystem(const gmx_mtop_t&    mtop,
                 formatString(
                         "The system has a net charge of %g e. coulombtype = FMM neutralizes it "
                         "with "
-                        "a uniform background charge, as PME does, which can lead to artifacts, "
+                        "a uniform background charge, as PME does. This can lead to artifacts, "
                         "such as ions moving into regions with low dielectric. We suggest to "
                         "neutralize the system with counter ions.",
                         netCharge));
@@ -243,8 +244,8 @@ void checkFmmSystem(const gmx_mtop_t&    mtop,
         {
             addFmmWarning(
                     wi,
-                    formatString("With fmm-boundary = vacuum all molecules should be neutral: the "
-                                 "dipole of the box, on which the energy depends, jumps when a "
+                    formatString("With fmm-boundary = vacuum all molecules should be neutral. The "
+                                 "energy depends on the dipole of the box, which jumps when a "
                                  "molecule with a charge (%s) leaves it. Use fmm-boundary = "
                                  "tinfoil.",
                                  charged));
@@ -304,7 +305,7 @@ void settleFmmLJSplit(const gmx_mtop_t&          mtop,
         if (isAsked)
         {
             addFmmNote(wi,
-                       "fmm-lj = split changes nothing here, Lennard-Jones interactions are in one "
+                       "fmm-lj = split changes nothing here. Lennard-Jones interactions are in one "
                        "list: " + whyNot
                                + ".");
         }
@@ -312,8 +313,7 @@ void settleFmmLJSplit(const gmx_mtop_t&          mtop,
     }
     const std::string what = formatString(
             "%.0f %% of the pairs that pair lists compute now, with a list of light atoms up to "
-            "%.2f nm; "
-            "measured at these coordinates it changes %s",
+            "%.2f nm. At these coordinates it changes %s",
             100 * choice->cost,
             choice->settings.radius,
             choice->errors.description().c_str());

@@ -199,7 +199,7 @@ void logFmmRanks(const int numRanks, const bool isDivided, const MDLogger& mdlog
                               ? "FMM: divided over %d ranks, each of which has the positions of "
                                 "all atoms and computes the forces in its layers of cells."
                               : "FMM: each of the %d ranks computes the interactions of all "
-                                "atoms and keeps the forces on its own, as it does with an octree, "
+                                "atoms and keeps the forces on its own. That is so with an octree, "
                                 "perturbed charges or several energy groups. All other "
                                 "interactions are divided over the ranks. With one rank and as "
                                 "many OpenMP threads the FMM itself is faster.";

@@ -29,14 +29,13 @@ constexpr real c_maxBondLength = 0.22;
 //! Tells of an exclusion that the short list does not have
 [[noreturn]] void throwForExclusion(const int a, const int b)
 {
-    GMX_THROW(
-            NotImplementedError(formatString("fmm-lj = split with pair interactions on a GPU takes "
-                                             "light atoms to be excluded from others "
-                                             "as the heavy atoms that they are bound to are. Atoms "
-                                             "%d and %d exclude each other, their heavy "
-                                             "atoms do not. Use mdrun -nb cpu, or fmm-lj = full.",
-                                             a + 1,
-                                             b + 1)));
+    GMX_THROW(NotImplementedError(
+            formatString("fmm-lj = split on a GPU needs heavy atoms that exclude "
+                         "each other where their light atoms do. Atoms "
+                         "%d and %d exclude each other, their heavy "
+                         "atoms do not. Use mdrun -nb cpu, or fmm-lj = full.",
+                         a + 1,
+                         b + 1)));
 }
 
 //! Exclusions of a kind of molecule that can be searched

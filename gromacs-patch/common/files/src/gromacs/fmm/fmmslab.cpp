@@ -51,16 +51,14 @@ void checkFmmSlab(const t_inputrec&                                    inputrec,
     if (inputrec.pbcType != PbcType::XY)
     {
         refuse(isFor3dc && inputrec.pbcType == PbcType::Xyz,
-               "needs no correction for slabs (ewald-geometry = 3dc): it computes what is periodic "
-               "in a plane alone with pbc = xy, with walls or without; use that, or "
-               "ewald-geometry = 3d");
+               "needs no correction for slabs (ewald-geometry = 3dc); for a slab, with walls or "
+               "without, use pbc = xy, else ewald-geometry = 3d");
         refuse(isFor3dc && inputrec.pbcType != PbcType::Xyz,
                "does not use ewald-geometry = 3dc; use ewald-geometry = 3d");
         return;
     }
     refuse(parameters.boundary == FmmBoundary::Vacuum,
-           "with pbc = xy has no surroundings to choose, as slabs have none; use fmm-boundary = "
-           "tinfoil, the default");
+           "with pbc = xy has no surroundings to choose; use fmm-boundary = tinfoil, the default");
     constexpr real c_defaultZfac = 3;
     if (inputrec.nwall == 2 && (isFor3dc || inputrec.wall_ewald_zfac != c_defaultZfac))
     {

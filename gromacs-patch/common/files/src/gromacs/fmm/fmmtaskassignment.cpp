@@ -26,6 +26,7 @@
 
 #include "fmmsolver.h"
 #include "fmmsystem.h"
+#include "gmxfmmoptions.h"
 
 namespace gmx
 {
@@ -128,7 +129,7 @@ void takePmeTargetsForFmm(const t_inputrec& inputrec,
                     nameOf(*pmeTarget),
                     nameOf(*fmmTarget))));
         }
-        text = formatString(" -pme %s is taken for -fmm %s.", nameOf(*pmeTarget), nameOf(*pmeTarget));
+        text = formatString(" -pme %s means -fmm %s.", nameOf(*pmeTarget), nameOf(*pmeTarget));
         *fmmTarget = *pmeTarget;
         *pmeTarget = TaskTarget::Auto;
     }
@@ -165,7 +166,8 @@ bool decideWhetherToUseGpuForFmm(const bool          useGpuForNonbonded,
     }
     if (fmmTarget == TaskTarget::Gpu)
     {
-        GMX_THROW(InconsistentInputError("FMM on the GPU was required (-fmm gpu), but " + reason + "."));
+        GMX_THROW(InconsistentInputError(withFmmPage("FMM on the GPU was required (-fmm gpu), but "
+                                                     + reason + ". Leave -fmm gpu out")));
     }
     if (inputrec.coulombtype == CoulombInteractionType::Fmm && useGpuForNonbonded)
     {
@@ -196,8 +198,8 @@ FmmDevices decideDevicesForFmm(const bool          useGpuForFmm,
     const std::string reason = whyNotOnGpus(useGpuForFmm, numAsked, devices.available.size(), isMultiSim);
     if (!reason.empty())
     {
-        GMX_THROW(InconsistentInputError(formatString("mdrun -fmmgpus %d cannot be done: ", numAsked)
-                                         + reason + "."));
+        GMX_THROW(InconsistentInputError(
+                withFmmPage(formatString("mdrun -fmmgpus %d cannot be done: ", numAsked) + reason)));
     }
     // Times differ from run to run; another simulation and another task may need the other GPUs
     const bool isOne = isReproducible || isMultiSim || isTaskGiven;

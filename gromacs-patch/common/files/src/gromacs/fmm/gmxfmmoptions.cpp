@@ -161,6 +161,11 @@ bool fmmParametersAreLimited(const FmmParameters& parameters)
     return parameters.order > 0 || fmmCellsAreGiven(parameters) || parameters.separation > 1;
 }
 
+std::string withFmmPage(const std::string& message)
+{
+    return message + (endsWith(message, ".") ? " " : ". ") + "See docs/refused.md of gmx-fmm.";
+}
+
 bool usesOctree(const FmmM2L method)
 {
     return method != FmmM2L::Auto && method != FmmM2L::Fft;

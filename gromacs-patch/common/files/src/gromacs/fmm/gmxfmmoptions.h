@@ -177,6 +177,9 @@ bool fmmParametersAreLimited(const FmmParameters& parameters);
 //! Returns whether a method has cells on several levels
 bool usesOctree(FmmM2L method);
 
+//! Returns the message of an error, and which page explains it
+std::string withFmmPage(const std::string& message);
+
 /*! \libinternal \brief
  * The mdp options of the fast multipole method
  *

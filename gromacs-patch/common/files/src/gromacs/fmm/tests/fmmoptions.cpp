@@ -88,7 +88,7 @@ TEST(FmmOptionsTest, WritesDefaultsToMdp)
     EXPECT_EQ(
             "\n"
             "; Fast multipole method (coulombtype = FMM)\n"
-            "; relative RMS force error asked for; chooses what is left automatic\n"
+            "; largest relative RMS error of forces; automatic options follow it\n"
             "fmm-accuracy             = 0.0004\n"
             "; expansion order; 0: automatic\n"
             "fmm-order                = 0\n"

@@ -48,7 +48,7 @@ protected:
 TEST_F(FmmTaskAssignmentTest, TakesPmeForFmmWithANote)
 {
     pme_ = TaskTarget::Gpu;
-    expectNote("NOTE: .*-pme gpu is taken for -fmm gpu");
+    expectNote("NOTE: .*-pme gpu means -fmm gpu");
     take();
     EXPECT_EQ(TaskTarget::Gpu, fmm_);
     EXPECT_EQ(TaskTarget::Auto, pme_);
@@ -57,7 +57,7 @@ TEST_F(FmmTaskAssignmentTest, TakesPmeForFmmWithANote)
 TEST_F(FmmTaskAssignmentTest, TakesTheSameFromBoth)
 {
     pme_ = fmm_ = TaskTarget::Cpu;
-    expectNote("-pme cpu is taken for -fmm cpu");
+    expectNote("-pme cpu means -fmm cpu");
     take();
     EXPECT_EQ(TaskTarget::Cpu, fmm_);
     EXPECT_EQ(TaskTarget::Auto, pme_);
