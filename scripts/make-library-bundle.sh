@@ -18,7 +18,7 @@ for program in "$build"/tests/gmxfmm_test_* "$build"/benchmarks/benchmark-{water
         # valgrind and leak checks are of the host's memory; what heap.cpp counts includes the driver's
         *leaks* | *memory | *public_header | *.cmake) continue ;;
         # of the CPU alone: parts of the library and of the tests themselves, and what a GPU does not offer
-        *_operators | *_tree | *_references | *_translations) continue ;;
+        *_operators | *_tree | *_references | *_translations | *_ranks_cells) continue ;;
     esac
     [ -f "$program" ] && [ -x "$program" ] && strip -o "$bundle/bin/$(basename "$program")" "$program"
 done

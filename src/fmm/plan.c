@@ -180,10 +180,9 @@ gmxfmm_status fmm_create_with_errors(gmxfmm_plan**            plan,
     const fmm_backend* backend = find_backend(&own, ranks);
     if (backend == NULL)
     {
-        snprintf(
-            text, size,
-            "several ranks can share the FMM on CPUs, and the treecode: choose one of these, or make the plan on one "
-            "rank (gmxfmm_create)");
+        snprintf(text, size,
+                 "several ranks share the FMM on CPUs alone, or a treecode: choose device = cpu or method = treecode, "
+                 "or make the plan on one rank (gmxfmm_create)");
         return GMXFMM_ERROR_UNSUPPORTED;
     }
     gmxfmm_plan* p = calloc(1, sizeof(*p));
