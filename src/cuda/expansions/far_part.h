@@ -1,10 +1,15 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* What a device computes of the far field, and with which arrays: all of it, or on several devices a part
- * (devices/slabs.h). */
+/* What a device computes of the far field, by its range, and with which arrays. */
 #ifndef FMM_CUDA_FAR_PART_H
 #define FMM_CUDA_FAR_PART_H
 
+#include "cuda/near/range.h"
 #include "cuda/state.h"
+
+enum
+{
+    c_background = 7 /* numbers that L2P needs of the background: moments (6), sum q */
+};
 
 /* The spectra of all devices, each as large as that of one alone. Of its own a device uses all columns of its layers,
  * and all layers of its columns; kernels store what another device goes on with there. */
@@ -20,7 +25,7 @@ struct FarPart
     AllowedKernels* allowed;
     bool            has_chains;
     bool            shared; /* there are other parts */
-    Slab            slab;   /* of the grid of transforms */
+    GridRange       range;  /* of the grid of transforms */
     int             first_cell, end_cell;
     const int *     cell_start, *target_start;
     const void *    xq, *target_xq;
@@ -37,38 +42,35 @@ static inline int num_columns(const gmxfmm_plan* plan)
     return n[1] * (n[2] / 2 + 1);
 }
 
-/* All of the far field, on the plan's device. */
-static inline FarPart whole_far_field(const gmxfmm_plan* plan)
+/* What device k computes of the far field. */
+static inline FarPart far_part(const gmxfmm_plan* plan, int k)
 {
-    fmm_device*        d       = plan->device;
-    const ParticleSet* targets = targets_of(d);
-    const Expansions   leaves  = d->far.path->expansions(plan);
+    fmm_device*        d       = &plan->device[k];
+    const ParticleSet *sources = &d->particles.sources, *targets = k > 0 ? sources : targets_of(d);
+    const Expansions   all    = plan->device->far.path->expansions(plan);
+    const int*         n      = fmm_convolved(plan)->n;
+    const bool         octree = plan->domain.tree != NULL;
+    const GridRange&   range  = d->range.grid;
     FarPart            far;
     far.allowed      = &d->allowed;
     far.has_chains   = d->has_chains;
-    far.shared       = false;
-    far.slab         = {0, fmm_convolved(plan)->n[0], 0, num_columns(plan)};
-    far.first_cell   = 0;
-    far.end_cell     = leaves.leaves.num;
-    far.cell_start   = d->particles.sources.cell_start.as<int>();
+    far.shared       = shares_cells(plan);
+    far.range        = range;
+    far.first_cell   = octree ? 0 : range.first_layer * n[1] * n[2];
+    far.end_cell     = octree ? all.leaves.num : range.end_layer * n[1] * n[2];
+    far.cell_start   = sources->cell_start.as<int>();
     far.target_start = targets->cell_start.as<int>();
-    far.xq           = fmm_is_adaptive(plan) ? d->particles.sources.scaled.memory : d->particles.sources.xq.memory;
+    far.xq           = fmm_is_adaptive(plan) ? sources->scaled.memory : sources->xq.memory;
     far.target_xq    = fmm_is_adaptive(plan) ? targets->scaled.memory : targets->xq.memory;
-    far.multipole    = leaves.multipole;
-    far.local        = leaves.local;
+    far.multipole    = k > 0 ? d->far.cells.field.memory : all.multipole;
+    far.local        = k > 0 ? d->far.cells.field.memory : all.local;
     far.field        = d->far.cells.field.memory;
     far.twiddles     = d->far.cells.twiddles.memory;
     far.s            = d->far.cells.s.memory;
     far.work_items   = d->far.cells.work_items.memory;
-    far.moments      = d->output.results.as<StepResults>()->moments;
-    far.total_charge = d->charges.results.as<ChargeResults>()->total;
+    far.moments      = k > 0 ? d->far.moments.background.as<double>() : d->output.results.as<StepResults>()->moments;
+    far.total_charge = k > 0 ? far.moments + c_background - 1 : d->charges.results.as<ChargeResults>()->total;
     return far;
-}
-
-/* One array of spectra, of the plan's device. */
-static inline Spectra whole_spectrum(const gmxfmm_plan* plan, const DeviceBuffer& spectrum)
-{
-    return {1, 0, {spectrum.memory}, {fmm_convolved(plan)->n[0]}, {num_columns(plan)}};
 }
 
 #endif

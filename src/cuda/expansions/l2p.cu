@@ -540,7 +540,23 @@ static gmxfmm_status dispatch(gmxfmm_plan* plan, const FarPart& far, cudaStream_
     }
 }
 
-gmxfmm_status fmm_cuda_l2p(gmxfmm_plan* plan, const FarPart& far, cudaStream_t stream)
+gmxfmm_status fmm_cuda_l2p(gmxfmm_plan* plan, cudaEvent_t ready)
 {
-    return is_double(plan) ? dispatch<double>(plan, far, stream) : dispatch<float>(plan, far, stream);
+    for (int k = 0; k < num_devices(plan->device); k++)
+    {
+        FarPart            far    = far_part(plan, k);
+        const cudaStream_t stream = plan->device[k].schedule.far;
+        DeviceScope        scope(plan->device[k].id);
+        if (!convolves(plan, k))
+        {
+            continue;
+        }
+        if (ready != NULL)
+        {
+            FMM_CUDA(plan, cudaStreamWaitEvent(stream, ready, 0));
+            far.has_chains = false;
+        }
+        FMM_TRY(is_double(plan) ? dispatch<double>(plan, far, stream) : dispatch<float>(plan, far, stream));
+    }
+    return GMXFMM_OK;
 }

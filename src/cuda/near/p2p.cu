@@ -856,7 +856,7 @@ static gmxfmm_status launch_wanted(gmxfmm_plan* plan, const StepWanted& wanted, 
 template <class R>
 static gmxfmm_status launch_own(gmxfmm_plan* plan, fmm_device* d, const StepWanted& wanted, cudaStream_t stream)
 {
-    P2pLaunch<R> l = {fmm_cuda_p2p_args<R>(plan, d), warps_of(plan, d), &d->allowed, stream};
+    P2pLaunch<R> l = {fmm_cuda_p2p_args<R>(plan, d), d->range.warps, &d->allowed, stream};
     if (has_others(plan->device))
     {
         l.args.num_tiles = &d->range.tiles.as<TileRange>()->num_tiles;
