@@ -134,19 +134,19 @@ static gmxfmm_status end_assignment(gmxfmm_plan* plan, cudaStream_t stream)
     const int most = c_blocksEach * d->limits.processors;
     end_assign<<<std::min(most, blocks_for(a.n + 1, c_threads)), c_threads, 0, stream>>>(a);
     FMM_CUDA(plan, cudaGetLastError());
-    return fmm_cuda_assign_parts(plan, stream);
+    return fmm_cuda_copy_assignment(plan, stream);
 }
 
 /* Ranges of the devices, and what others have of the assignment. */
 static gmxfmm_status assign_ranges(gmxfmm_plan* plan, const void* x)
 {
     fmm_device* d = plan->device;
-    FMM_TRY(fmm_cuda_reserve_parts(plan));
+    FMM_TRY(fmm_cuda_reserve_copies(plan));
     FMM_TRY(fmm_cuda_reserve_far(plan));
     fmm_cuda_set_warps(d);
     FMM_TRY(fmm_cuda_divide_far(plan, d->group->share.far, d->schedule.own));
     FMM_TRY(fmm_cuda_shares_are_old(plan) ? fmm_cuda_measure_shares(plan, x) : GMXFMM_OK);
-    return fmm_cuda_assign_parts(plan, d->schedule.own);
+    return fmm_cuda_copy_assignment(plan, d->schedule.own);
 }
 
 gmxfmm_status fmm_device_assign(gmxfmm_plan* plan, const void* x)
@@ -221,7 +221,7 @@ gmxfmm_status fmm_device_enqueue_assign(gmxfmm_plan* plan, const void* x, void* 
     FMM_TRY(find_cells(plan, x, on));
     FMM_TRY(fmm_cuda_sort_sources(plan, on));
     FMM_TRY(fmm_cuda_excluded_pairs(plan, on));
-    return fmm_cuda_assign_parts(plan, on);
+    return fmm_cuda_copy_assignment(plan, on);
 }
 
 gmxfmm_status fmm_device_enqueue_assign_part(gmxfmm_plan* plan, gmxfmm_assign_part part, const void* x, void* stream)

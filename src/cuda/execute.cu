@@ -101,7 +101,7 @@ fmm_cuda_fields(gmxfmm_plan* plan, const void* x, unsigned stages, const StepWan
     const SideWork        side    = {spectra, moments, spectra || moments || shares_cells(plan),
                            spectra || !follows ? s.side : stream};
     FMM_CUDA(plan, cudaEventRecord(s.fork, stream));
-    FMM_TRY(fmm_cuda_begin_parts(plan, wanted, stages));
+    FMM_TRY(fmm_cuda_begin_others(plan, wanted, stages));
     if (far)
     {
         FMM_TRY(begin_far_field(plan, virial, side));
@@ -119,7 +119,7 @@ fmm_cuda_fields(gmxfmm_plan* plan, const void* x, unsigned stages, const StepWan
     {
         FMM_TRY(near_field(plan, wanted, s.spectrum_done, stream));
     }
-    return fmm_cuda_end_parts(plan, wanted, stages, stream);
+    return fmm_cuda_end_others(plan, wanted, stages, stream);
 }
 
 /* What a virial needs in addition to forces, for the fields that were computed. It reads the spectrum of the multipoles

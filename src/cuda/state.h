@@ -166,7 +166,7 @@ struct ParticleSet
 {
     int          n;
     DeviceBuffer sorted, position /* caller's order */, cell_of, anchor, cell_start, tile_start, tiles, xq;
-    DeviceBuffer places;         /* where fmm_has_places: as xq, the caller's numbers times fmm_place_scale */
+    DeviceBuffer given;          /* where fmm_has_given: as xq, the caller's numbers times fmm_given_scale */
     DeviceBuffer scaled;         /* where fmm_is_adaptive: as xq, in the unit of the leaf */
     int          launched_tiles; /* warps that P2P gets for the tiles */
 };

@@ -3,7 +3,7 @@
 #ifndef FMM_CUDA_CONVOLUTION_H
 #define FMM_CUDA_CONVOLUTION_H
 
-#include "cuda/expansions/far_part.h"
+#include "cuda/expansions/far_range.h"
 #include "cuda/geometry.h"
 #include "cuda/resources.h"
 
@@ -16,15 +16,15 @@ gmxfmm_status fmm_cuda_find_chains(gmxfmm_plan* plan);
  * layers, and the first dimension in its columns; without own_transforms planes are all of it. chained: the kernel
  * before in the stream is the one whose results it reads, and the stream waits for no other device in between. */
 gmxfmm_status fmm_cuda_planes(
-    gmxfmm_plan* plan, const FarPart& far, bool forward, const Spectra& spectra, bool chained, cudaStream_t stream);
+    gmxfmm_plan* plan, const FarRange& far, bool forward, const Spectra& spectra, bool chained, cudaStream_t stream);
 gmxfmm_status fmm_cuda_lines(
-    gmxfmm_plan* plan, const FarPart& far, bool forward, const Spectra& spectra, bool chained, cudaStream_t stream);
+    gmxfmm_plan* plan, const FarRange& far, bool forward, const Spectra& spectra, bool chained, cudaStream_t stream);
 
 /* m2l_fft.cu: the table of work items of the product; the product in the columns of a range on the current device, from
  * a spectrum to one that may be the same with one block for the same frequencies. */
 gmxfmm_status fmm_cuda_product_items(gmxfmm_plan* plan);
 gmxfmm_status
-fmm_cuda_product(gmxfmm_plan* plan, const FarPart& far, const void* from, void* to, bool chained, cudaStream_t stream);
+fmm_cuda_product(gmxfmm_plan* plan, const FarRange& far, const void* from, void* to, bool chained, cudaStream_t stream);
 
 /* m2l_fft_virial.cu: the strain derivative; its blocks are rows of device->far.cells.virial. */
 int           fmm_cuda_virial_blocks(const gmxfmm_plan* plan);

@@ -106,7 +106,7 @@ static gmxfmm_status wait_for_others(gmxfmm_plan* plan, int k, bool returned)
 /* The layers of device k forward. */
 static gmxfmm_status convolve_layers(gmxfmm_plan* plan, int k)
 {
-    const FarPart         far = far_part(plan, k);
+    const FarRange        far = far_range(plan, k);
     const DeviceSchedule& s   = plan->device[k].schedule;
     DeviceScope           scope(plan->device[k].id);
     FMM_TRY(fmm_cuda_planes(plan, far, true, spectra_of(plan, k, false), true, s.far));
@@ -117,7 +117,7 @@ static gmxfmm_status convolve_layers(gmxfmm_plan* plan, int k)
 /* The columns of device k: forward, the product, and back. */
 static gmxfmm_status convolve_columns(gmxfmm_plan* plan, int k, bool beside, cudaEvent_t ready)
 {
-    const FarPart         far  = far_part(plan, k);
+    const FarRange        far  = far_range(plan, k);
     const Spectra         from = spectra_of(plan, k, false), to = spectra_of(plan, k, beside);
     const DeviceSchedule& s = plan->device[k].schedule;
     DeviceScope           scope(plan->device[k].id);
@@ -134,8 +134,8 @@ static gmxfmm_status convolve_columns(gmxfmm_plan* plan, int k, bool beside, cud
 /* The layers of device k back. */
 static gmxfmm_status return_layers(gmxfmm_plan* plan, int k, bool beside)
 {
-    const FarPart far = far_part(plan, k);
-    DeviceScope   scope(plan->device[k].id);
+    const FarRange far = far_range(plan, k);
+    DeviceScope    scope(plan->device[k].id);
     FMM_TRY(wait_for_others(plan, k, true));
     return fmm_cuda_planes(plan, far, false, spectra_of(plan, k, beside), !far.shared, plan->device[k].schedule.far);
 }

@@ -364,7 +364,7 @@ static Length make_length(int n)
 }
 
 template <class R>
-static FftArgs<R> make_args(const gmxfmm_plan* plan, const FarPart& far, void* spectrum)
+static FftArgs<R> make_args(const gmxfmm_plan* plan, const FarRange& far, void* spectrum)
 {
     FftArgs<R>     a;
     const Vec2<R>* twiddle = static_cast<const Vec2<R>*>(far.twiddles);
@@ -392,7 +392,7 @@ template <class R>
 static gmxfmm_status prepare(gmxfmm_plan* plan)
 {
     fmm_device*      d = plan->device;
-    const FftArgs<R> a = make_args<R>(plan, far_part(plan, 0), d->far.cells.spectrum.memory);
+    const FftArgs<R> a = make_args<R>(plan, far_range(plan, 0), d->far.cells.spectrum.memory);
     d->far.cells.own_transforms =
         a.d[0].n1 > 0 && a.d[1].n1 > 0 && a.d[2].n1 > 0 && plane_bytes(a) <= static_cast<size_t>(d->limits.max_shared);
     if (!d->far.cells.own_transforms)
@@ -447,7 +447,7 @@ static gmxfmm_status transform(gmxfmm_plan* plan, bool forward, void* spectrum, 
 
 template <class R>
 static gmxfmm_status
-planes(gmxfmm_plan* plan, const FarPart& far, bool forward, const Spectra& spectra, bool chained, cudaStream_t stream)
+planes(gmxfmm_plan* plan, const FarRange& far, bool forward, const Spectra& spectra, bool chained, cudaStream_t stream)
 {
     const FftArgs<R> a       = make_args<R>(plan, far, spectra.array[spectra.own]);
     const size_t     bytes   = plane_bytes(a);
@@ -471,7 +471,7 @@ planes(gmxfmm_plan* plan, const FarPart& far, bool forward, const Spectra& spect
 }
 
 gmxfmm_status fmm_cuda_planes(
-    gmxfmm_plan* plan, const FarPart& far, bool forward, const Spectra& spectra, bool chained, cudaStream_t stream)
+    gmxfmm_plan* plan, const FarRange& far, bool forward, const Spectra& spectra, bool chained, cudaStream_t stream)
 {
     if (!plan->device->far.cells.own_transforms)
     {
@@ -483,7 +483,7 @@ gmxfmm_status fmm_cuda_planes(
 
 template <class R>
 static gmxfmm_status
-lines(gmxfmm_plan* plan, const FarPart& far, bool forward, const Spectra& spectra, bool chained, cudaStream_t stream)
+lines(gmxfmm_plan* plan, const FarRange& far, bool forward, const Spectra& spectra, bool chained, cudaStream_t stream)
 {
     const FftArgs<R> a   = make_args<R>(plan, far, spectra.array[spectra.own]);
     const int        few = a.d[0].n1 < a.d[0].n2 ? a.d[0].n1 : a.d[0].n2, many = a.d[0].n / few;
@@ -504,7 +504,7 @@ lines(gmxfmm_plan* plan, const FarPart& far, bool forward, const Spectra& spectr
 }
 
 gmxfmm_status fmm_cuda_lines(
-    gmxfmm_plan* plan, const FarPart& far, bool forward, const Spectra& spectra, bool chained, cudaStream_t stream)
+    gmxfmm_plan* plan, const FarRange& far, bool forward, const Spectra& spectra, bool chained, cudaStream_t stream)
 {
     if (!plan->device->far.cells.own_transforms)
     {

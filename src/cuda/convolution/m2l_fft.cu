@@ -554,11 +554,11 @@ gmxfmm_status fmm_cuda_product_items(gmxfmm_plan* plan)
 /* What a product reads and writes, spectra of the device that it is for. */
 struct Product
 {
-    const FarPart& far;
-    const void*    from;
-    void*          to;
-    bool           chained;
-    cudaStream_t   stream;
+    const FarRange& far;
+    const void*     from;
+    void*           to;
+    bool            chained;
+    cudaStream_t    stream;
 };
 
 template <class R>
@@ -634,7 +634,7 @@ static gmxfmm_status dispatch(gmxfmm_plan* plan, const Product& wanted)
 }
 
 gmxfmm_status
-fmm_cuda_product(gmxfmm_plan* plan, const FarPart& far, const void* from, void* to, bool chained, cudaStream_t stream)
+fmm_cuda_product(gmxfmm_plan* plan, const FarRange& far, const void* from, void* to, bool chained, cudaStream_t stream)
 {
     const Product wanted = {far, from, to, chained, stream};
     return is_double(plan) ? dispatch<double>(plan, wanted) : dispatch<float>(plan, wanted);

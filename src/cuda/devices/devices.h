@@ -23,30 +23,30 @@
 #include "cuda/particles/particles.h"
 #include "cuda/resources.h"
 
-/* parts.cu: the devices of the options that can reach the first one's memory, and access of all to all as far as there
+/* near.cu: the devices of the options that can reach the first one's memory, and access of all to all as far as there
  * is; others than the first have numbers, but no streams yet. Errors: DEVICE, MEMORY. */
 gmxfmm_status fmm_cuda_create_group(gmxfmm_plan* plan);
 void          fmm_cuda_destroy_group(gmxfmm_plan* plan);
 
-/* parts.cu: adds a sentence to what users are told of the devices, once. */
+/* near.cu: adds a sentence to what users are told of the devices, once. */
 __attribute__((format(printf, 2, 3))) void fmm_cuda_add_note(DeviceGroup* group, const char* format, ...);
 
-/* parts.cu: room on the other devices for any assignment to the present cells. Waits for them. Errors: DEVICE, MEMORY.
+/* near.cu: room on the other devices for any assignment to the present cells. Waits for them. Errors: DEVICE, MEMORY.
  */
-gmxfmm_status fmm_cuda_reserve_parts(gmxfmm_plan* plan);
+gmxfmm_status fmm_cuda_reserve_copies(gmxfmm_plan* plan);
 
-/* parts.cu: tiles and warps of each, from the shares and the number of tiles launched on the first device. */
+/* near.cu: tiles and warps of each, from the shares and the number of tiles launched on the first device. */
 void fmm_cuda_set_warps(fmm_device* first);
 
-/* parts.cu: copies an assignment to the other devices, behind what is in the stream and before what follows. */
-gmxfmm_status fmm_cuda_assign_parts(gmxfmm_plan* plan, cudaStream_t stream);
+/* near.cu: copies an assignment to the other devices, behind what is in the stream and before what follows. */
+gmxfmm_status fmm_cuda_copy_assignment(gmxfmm_plan* plan, cudaStream_t stream);
 
-/* parts.cu: the stages of a step on other devices, behind `fork` of the plan's: near field, and positions for their far
+/* near.cu: the stages of a step on other devices, behind `fork` of the plan's: near field, and positions for their far
  * field; and what follows their transforms, all before what follows in the stream. */
-gmxfmm_status fmm_cuda_begin_parts(gmxfmm_plan* plan, const StepWanted& wanted, unsigned stages);
-gmxfmm_status fmm_cuda_end_parts(gmxfmm_plan* plan, const StepWanted& wanted, unsigned stages, cudaStream_t stream);
+gmxfmm_status fmm_cuda_begin_others(gmxfmm_plan* plan, const StepWanted& wanted, unsigned stages);
+gmxfmm_status fmm_cuda_end_others(gmxfmm_plan* plan, const StepWanted& wanted, unsigned stages, cudaStream_t stream);
 
-/* parts.cu: whether shares are wanted anew for the particles and settings as they are. */
+/* near.cu: whether shares are wanted anew for the particles and settings as they are. */
 bool fmm_cuda_shares_are_old(const gmxfmm_plan* plan);
 
 /* far.cu: whether the far field as it was assigned can be shared. */

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* Shares of several devices: searched by times of steps, and set by the caller. */
 #include <algorithm>
-#include <cstring>
 
 #include "cuda/device.h"
 #include "cuda/devices/devices.h"
@@ -12,7 +11,7 @@ enum
     c_triedShares   = 4,  /* shares of several devices that are tried, one after the other */
     c_comparedSteps = 10, /* with the far field on one device and on all */
     c_bisections    = 60,
-    c_leastOfRate   = 20 /* a part is not taken to be more than 20 times as fast as the slowest */
+    c_leastOfRate   = 20 /* a device is not taken to be more than 20 times as fast as the slowest */
 };
 
 /* A far field on several devices has to be faster by more than times differ by chance. */
@@ -22,7 +21,7 @@ static const double c_leastGain = 0.98;
  * all but M2L of the leaves in any case; and where there are pair kernels of others these are on the first. */
 static const double c_firstFarShares[] = {1, 1.2}, c_firstSmallShares[] = {1, 0.5};
 
-/* Shares with which all parts take equally long: ms[k] is what part k took with its present share, base[k] what it
+/* Shares with which all devices take equally long: ms[k] is what device k took with its present share, base[k] what it
  * takes without any. */
 static void balance(DeviceGroup* group, const double* ms, const double* base)
 {
@@ -40,7 +39,7 @@ static void balance(DeviceGroup* group, const double* ms, const double* base)
         sum               = 0;
         for (int k = 0; k < group->num; k++)
         {
-            /* noise must not make a part look as fast as nothing; one without a share is taken for a slow one */
+            /* noise must not make a device look as fast as nothing; one without a share is taken for a slow one */
             const double r       = rate[k] > 0 ? std::max(rate[k], slowest / c_leastOfRate) : slowest;
             group->share.near[k] = std::max(time - base[k], 0.0) / r;
             sum += group->share.near[k];
@@ -54,7 +53,7 @@ static void balance(DeviceGroup* group, const double* ms, const double* base)
 }
 
 /* Times of the devices in ms. */
-static gmxfmm_status time_parts(gmxfmm_plan* plan, const TimedStep& step, const void* x, unsigned stages, double* ms)
+static gmxfmm_status time_devices(gmxfmm_plan* plan, const TimedStep& step, const void* x, unsigned stages, double* ms)
 {
     const fmm_device* d = plan->device;
     for (int i = 0; i < c_timedSteps; i++)
@@ -77,7 +76,7 @@ static gmxfmm_status time_parts(gmxfmm_plan* plan, const TimedStep& step, const 
     return GMXFMM_OK;
 }
 
-/* Tries shares of the near field, each from the times with those before, and keeps those with which the slowest part
+/* Tries shares of the near field, each from the times with those before, and keeps those with which the slowest device
  * took least. */
 static gmxfmm_status balance_near(gmxfmm_plan* plan, const TimedStep& step, const void* x)
 {
@@ -85,12 +84,12 @@ static gmxfmm_status balance_near(gmxfmm_plan* plan, const TimedStep& step, cons
     DeviceGroup* group = d->group;
     double       base[GMXFMM_MAX_DEVICES], ms[GMXFMM_MAX_DEVICES], best[GMXFMM_MAX_DEVICES], least = 0;
     FMM_TRY(fmm_cuda_permute(plan, x, fmm_cuda_position_copies(plan), d->schedule.own));
-    FMM_TRY(fmm_cuda_assign_parts(plan, d->schedule.own));
-    FMM_TRY(time_parts(plan, step, x, GMXFMM_STAGE_FAR, base));
+    FMM_TRY(fmm_cuda_copy_assignment(plan, d->schedule.own));
+    FMM_TRY(time_devices(plan, step, x, GMXFMM_STAGE_FAR, base));
     for (int round = 0; round < c_triedShares; round++)
     {
-        FMM_TRY(fmm_cuda_assign_parts(plan, d->schedule.own));
-        FMM_TRY(time_parts(plan, step, x, GMXFMM_STAGE_NEAR | GMXFMM_STAGE_FAR, ms));
+        FMM_TRY(fmm_cuda_copy_assignment(plan, d->schedule.own));
+        FMM_TRY(time_devices(plan, step, x, GMXFMM_STAGE_NEAR | GMXFMM_STAGE_FAR, ms));
         const double slowest = *std::max_element(ms, ms + group->num);
         if (round == 0 || slowest < least)
         {
@@ -102,16 +101,15 @@ static gmxfmm_status balance_near(gmxfmm_plan* plan, const TimedStep& step, cons
     }
     std::copy(best, best + group->num, group->share.near);
     fmm_cuda_set_warps(d);
-    return fmm_cuda_assign_parts(plan, d->schedule.own);
+    return fmm_cuda_copy_assignment(plan, d->schedule.own);
 }
 
 /* Near and far field of a step, in s, and what sends positions to the devices. */
 static gmxfmm_status time_fields(gmxfmm_plan* plan, const TimedStep& step, const void* x, double* seconds)
 {
-    gmxfmm_device_output fields;
-    std::memset(&fields, 0, sizeof(fields));
-    fields.stages              = GMXFMM_STAGE_PERMUTE | GMXFMM_STAGE_NEAR | GMXFMM_STAGE_FAR;
-    plan->device->group->timed = false;
+    gmxfmm_device_output fields = {};
+    fields.stages               = GMXFMM_STAGE_PERMUTE | GMXFMM_STAGE_NEAR | GMXFMM_STAGE_FAR;
+    plan->device->group->timed  = false;
     FMM_TRY(step.time(plan, x, &fields, c_comparedSteps, seconds));
     plan->device->group->timed = true;
     return GMXFMM_OK;
@@ -139,7 +137,7 @@ compare_shares(gmxfmm_plan* plan, const TimedStep& step, const void* x, double* 
 }
 
 /* The far field on all devices, if that is faster than on the first alone; equal shares of the near field, or balanced
- * ones: where steps are shorter than the host takes to launch them, times of parts tell little. */
+ * ones: where steps are shorter than the host takes to launch them, times of devices tell little. */
 static gmxfmm_status try_far_shares(gmxfmm_plan* plan, const TimedStep& step, const void* x)
 {
     const DeviceGroup* group = plan->device->group;
@@ -157,7 +155,7 @@ static gmxfmm_status try_far_shares(gmxfmm_plan* plan, const TimedStep& step, co
         FMM_TRY(balance_near(plan, step, x)); /* before graphs, which cannot load kernels */
         FMM_TRY(compare_shares(plan, step, x, &least, &best));
         FMM_TRY(set_shares(plan, s));
-        FMM_TRY(fmm_cuda_assign_parts(plan, plan->device->schedule.own));
+        FMM_TRY(fmm_cuda_copy_assignment(plan, plan->device->schedule.own));
         FMM_TRY(compare_shares(plan, step, x, &least, &best));
     }
     return set_shares(plan, best);

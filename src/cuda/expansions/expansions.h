@@ -3,7 +3,7 @@
 #ifndef FMM_CUDA_EXPANSIONS_H
 #define FMM_CUDA_EXPANSIONS_H
 
-#include "cuda/expansions/far_part.h"
+#include "cuda/expansions/far_range.h"
 #include "cuda/geometry.h"
 #include "cuda/resources.h"
 

@@ -435,7 +435,7 @@ int fmm_cuda_p2m_leaves(const gmxfmm_plan* plan)
 }
 
 template <class R>
-static gmxfmm_status dispatch(gmxfmm_plan* plan, const FarPart& far, Moments moments, cudaStream_t stream)
+static gmxfmm_status dispatch(gmxfmm_plan* plan, const FarRange& far, Moments moments, cudaStream_t stream)
 {
     fmm_device* d = plan->device;
     P2mArgs<R>  a;
@@ -484,7 +484,7 @@ gmxfmm_status fmm_cuda_p2m(gmxfmm_plan* plan, bool moments)
 {
     for (int k = 0; k < num_devices(plan->device); k++)
     {
-        const FarPart         far = far_part(plan, k);
+        const FarRange        far = far_range(plan, k);
         const Moments         of  = !moments ? Moments::None : far.shared ? Moments::Rows : Moments::Whole;
         const DeviceSchedule& s   = plan->device[k].schedule;
         DeviceScope           scope(plan->device[k].id);

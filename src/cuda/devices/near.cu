@@ -281,7 +281,7 @@ static gmxfmm_status reserve_copies(gmxfmm_plan* plan, fmm_device* d)
     return fmm_cuda_reserve_particle_copies(plan, d);
 }
 
-gmxfmm_status fmm_cuda_reserve_parts(gmxfmm_plan* plan)
+gmxfmm_status fmm_cuda_reserve_copies(gmxfmm_plan* plan)
 {
     FMM_TRY(has_others(plan->device) ? fmm_device_reserve(plan, &plan->device->range.tiles, sizeof(TileRange))
                                      : GMXFMM_OK);
@@ -359,7 +359,7 @@ static gmxfmm_status join(gmxfmm_plan* plan, bool near, bool far, cudaStream_t s
     return GMXFMM_OK;
 }
 
-gmxfmm_status fmm_cuda_assign_parts(gmxfmm_plan* plan, cudaStream_t stream)
+gmxfmm_status fmm_cuda_copy_assignment(gmxfmm_plan* plan, cudaStream_t stream)
 {
     const cudaEvent_t fork = plan->device->group->fork;
     if (!has_others(plan->device))
@@ -416,7 +416,7 @@ static bool follows(const fmm_device* d, bool far)
 }
 
 /* Positions, which the far field has already, and the near field of a device, which is the current one. */
-static gmxfmm_status begin_part(gmxfmm_plan* plan, fmm_device* d, const StepWanted& wanted, bool near, bool far)
+static gmxfmm_status begin_other(gmxfmm_plan* plan, fmm_device* d, const StepWanted& wanted, bool near, bool far)
 {
     const DeviceSchedule &s = d->schedule, &first = plan->device->schedule;
     FMM_CUDA(plan, cudaStreamWaitEvent(s.near, first.fork, 0));
@@ -437,7 +437,7 @@ static gmxfmm_status begin_part(gmxfmm_plan* plan, fmm_device* d, const StepWant
 }
 
 /* The rest; the device is the current one. */
-static gmxfmm_status end_part(gmxfmm_plan* plan, fmm_device* d, const StepWanted& wanted, bool near, bool far)
+static gmxfmm_status end_other(gmxfmm_plan* plan, fmm_device* d, const StepWanted& wanted, bool near, bool far)
 {
     const DeviceSchedule& s = d->schedule;
     if (near && follows(d, far))
@@ -476,11 +476,11 @@ static gmxfmm_status for_others(gmxfmm_plan* plan,
     return GMXFMM_OK;
 }
 
-gmxfmm_status fmm_cuda_begin_parts(gmxfmm_plan* plan, const StepWanted& wanted, unsigned stages)
+gmxfmm_status fmm_cuda_begin_others(gmxfmm_plan* plan, const StepWanted& wanted, unsigned stages)
 {
     const fmm_device*     d = plan->device;
     const DeviceSchedule& s = d->schedule;
-    FMM_TRY(for_others(plan, begin_part, wanted, stages));
+    FMM_TRY(for_others(plan, begin_other, wanted, stages));
     if (d->group->pairs_beside)
     {
         FMM_CUDA(plan, cudaStreamWaitEvent(s.sums, s.fork, 0));
@@ -490,13 +490,13 @@ gmxfmm_status fmm_cuda_begin_parts(gmxfmm_plan* plan, const StepWanted& wanted, 
     return GMXFMM_OK;
 }
 
-gmxfmm_status fmm_cuda_end_parts(gmxfmm_plan* plan, const StepWanted& wanted, unsigned stages, cudaStream_t stream)
+gmxfmm_status fmm_cuda_end_others(gmxfmm_plan* plan, const StepWanted& wanted, unsigned stages, cudaStream_t stream)
 {
     const fmm_device*     d = plan->device;
     const DeviceSchedule& s = d->schedule;
     FMM_CUDA(plan, d->group->pairs_beside ? cudaStreamWaitEvent(stream, s.sums_done, 0) : cudaSuccess);
     FMM_CUDA(plan, d->group->timed ? cudaEventRecord(s.end, stream) : cudaSuccess);
-    FMM_TRY(for_others(plan, end_part, wanted, stages));
+    FMM_TRY(for_others(plan, end_other, wanted, stages));
     return join(plan, (stages & GMXFMM_STAGE_NEAR) != 0, (stages & GMXFMM_STAGE_FAR) != 0, stream);
 }
 

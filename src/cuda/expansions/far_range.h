@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* What a device computes of the far field, by its range, and with which arrays. */
-#ifndef FMM_CUDA_FAR_PART_H
-#define FMM_CUDA_FAR_PART_H
+#ifndef FMM_CUDA_FAR_RANGE_H
+#define FMM_CUDA_FAR_RANGE_H
 
 #include "cuda/near/range.h"
 #include "cuda/state.h"
@@ -20,7 +20,7 @@ struct Spectra
     int   end_layer[GMXFMM_MAX_DEVICES], end_column[GMXFMM_MAX_DEVICES];
 };
 
-struct FarPart
+struct FarRange
 {
     AllowedKernels* allowed;
     bool            has_chains;
@@ -43,7 +43,7 @@ static inline int num_columns(const gmxfmm_plan* plan)
 }
 
 /* What device k computes of the far field. */
-static inline FarPart far_part(const gmxfmm_plan* plan, int k)
+static inline FarRange far_range(const gmxfmm_plan* plan, int k)
 {
     fmm_device*        d       = &plan->device[k];
     const ParticleSet *sources = &d->particles.sources, *targets = k > 0 ? sources : targets_of(d);
@@ -51,7 +51,7 @@ static inline FarPart far_part(const gmxfmm_plan* plan, int k)
     const int*         n      = fmm_convolved(plan)->n;
     const bool         octree = plan->domain.tree != NULL;
     const GridRange&   range  = d->range.grid;
-    FarPart            far;
+    FarRange           far;
     far.allowed      = &d->allowed;
     far.has_chains   = d->has_chains;
     far.shared       = shares_cells(plan);
