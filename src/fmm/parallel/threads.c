@@ -32,7 +32,7 @@ struct gmxfmm_threads
     int             waiting;
     unsigned        turn; /* of waiting: those of the turn before may go */
     shown*          shown;
-    member*          members;
+    member*         members;
 };
 
 static void wait_for_all(gmxfmm_threads* t)
@@ -54,7 +54,7 @@ static void wait_for_all(gmxfmm_threads* t)
 
 static int all_gather(void* context, const void* send, size_t bytes, void* receive)
 {
-    const member*    p      = context;
+    const member*   p      = context;
     gmxfmm_threads* t      = p->all;
     t->shown[p->rank].data = send;
     wait_for_all(t);
@@ -81,7 +81,7 @@ static const gmxfmm_parcel* parcel_for(const shown* peer, int rank)
 
 static int exchange(void* context, int n, const gmxfmm_parcel* m)
 {
-    const member*    p         = context;
+    const member*   p         = context;
     gmxfmm_threads* t         = p->all;
     int             failed    = 0;
     t->shown[p->rank].n       = n;
@@ -125,8 +125,8 @@ gmxfmm_status gmxfmm_threads_create(gmxfmm_threads** threads, int size)
     {
         return GMXFMM_ERROR_MEMORY;
     }
-    made->size   = size;
-    made->shown  = calloc((size_t)size, sizeof(*made->shown));
+    made->size    = size;
+    made->shown   = calloc((size_t)size, sizeof(*made->shown));
     made->members = calloc((size_t)size, sizeof(*made->members));
     if (made->shown == NULL || made->members == NULL || pthread_mutex_init(&made->mutex, NULL) != 0)
     {
