@@ -78,14 +78,7 @@ def fmm_on_device(gmx, folder, files, options, threads, library):
 
 
 def store(output, record, common):
-    """Puts a record into OUT."""
-    records = []
-    if os.path.exists(output):
-        with open(output) as file:
-            records = [r for r in json.load(file)["records"] if (r["system"], r.get("gromacs", "2022.5")) != (record["system"], record["gromacs"])]
-    with open(output, "w") as file:
-        json.dump({"benchmark": "fep", "device": common, "records": records + [record]}, file, indent=1)
-        file.write("\n")
+    mdrun_systems.keep(output, {"benchmark": "fep", "device": common}, record, system=None, gromacs="2022.5")
 
 
 def main():

@@ -6,7 +6,6 @@ CHARMM-GUI writes it). Runs of PME, full and split take turns; the second half o
 and mdrun said of errors and lists, takes the place of the system's in OUT. Needs GMXFMM_GMX.
 """
 import json
-import os
 import re
 import sys
 
@@ -43,13 +42,7 @@ def main():
               "ns_per_day": speeds, "lists": {kind: lists(read_log(folder, kind.replace(", ", "-"))) for kind in KINDS},
               "split": " ".join(re.search(r"Lennard-Jones interactions are in two.*?kJ/mol", split, re.S).group(0).split()),
               "time_over_pme": {kind: sorted(p / s for p, s in zip(speeds["PME"], speeds[kind]))[rounds // 2] for kind in KINDS}}
-    records = []
-    if os.path.exists(output):
-        with open(output) as file:
-            records = [r for r in json.load(file)["records"] if r["system"] != system.name]
-    with open(output, "w") as file:
-        json.dump({"benchmark": "lj-split", "device": device(), "records": records + [record]}, file, indent=1)
-        file.write("\n")
+    mdrun_systems.keep(output, {"benchmark": "lj-split", "device": device()}, record, system=None)
     print(json.dumps(record, indent=1))
 
 

@@ -15,7 +15,7 @@ import re
 import sys
 
 import mdrun_systems  # also finds the harness
-from harness import CORES, FMM, Failure, block_error, changed, device, gpus, made, mean, need, read_log, single_points, work_folder
+from harness import CORES, FMM, Failure, block_error, changed, device, gpus, made, mean, need, read_log, single_points, stored, work_folder
 
 SPLIT = {**FMM, "fmm-lj": "split"}
 NB = os.environ.get("GMXFMM_NB", "gpu")
@@ -90,10 +90,7 @@ def bulk(gmx, folder):
 def main():
     output, *parts = sys.argv[1:]
     gmx = need("GMXFMM_GMX")
-    records = {}
-    if os.path.exists(output):
-        with open(output) as file:
-            records = json.load(file)["records"]
+    records = stored(output, {"records": {}})["records"]
     for part in parts:
         folder = work_folder("observables", part)
         if part == "bulk":

@@ -18,7 +18,7 @@ import statistics
 import sys
 import time
 
-import mdrun_systems  # also finds the harness  # noqa: F401
+import mdrun_systems  # also finds the harness
 from harness import (CORES, FMM, NO_COULOMB, NTOMP, TIGHT_MIXED, System, changed, device, fmm_parameters, gpus, made, need, read_log, read_trr, rms_difference,
                      run_info, version, water, work_folder)
 
@@ -80,18 +80,6 @@ def speeds(middle, errors):
     return result
 
 
-def store(output, record):
-    records = []
-    if os.path.exists(output):
-        with open(output) as file:
-            records = [r for r in json.load(file)["records"]
-                       if (r["system"], r["gromacs"], r.get("update", "cpu"), r.get("part")) != tuple(record[k] for k in ("system", "gromacs", "update", "part"))]
-    with open(output, "w") as file:
-        json.dump({"benchmark": "mdrun-slab", "device": {**device(NTOMP), **({"gpu": gpus()[0]} if ON_GPU else {})}, "records": [*records, record]}, file,
-                  indent=1)
-        file.write("\n")
-
-
 def main():
     output, copies, steps, *more = sys.argv[1:]
     began, rounds, limit = time.monotonic(), int(more[0]) if more else 3, float(more[1]) if more[1:] else math.inf
@@ -126,7 +114,8 @@ def main():
         record = {"system": system.name, "part": part, **made(), "gromacs": version(gmx),
                   "update": UPDATE, "threads_pinned": ON_GPU, "rounds": number, "steps": int(steps), "fmm": {kind: text for kind, text in chosen.items() if text}, "ms_a_step": found, "cycles_of_the_last": cycles,
                   "medians": middle, "force_errors_between_walls": errors, **speeds(middle, errors)}
-        store(output, record)
+        mdrun_systems.keep(output, {"benchmark": "mdrun-slab", "device": {**device(NTOMP), **({"gpu": gpus()[0]} if ON_GPU else {})}}, record,
+                           system=None, gromacs=None, update="cpu", part=None)
         now = time.monotonic()
         if now - began + (now - ready) / number > limit:
             break

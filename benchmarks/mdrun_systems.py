@@ -1,5 +1,6 @@
 """The systems that mdrun_gpu.py measures: coordinates, topologies and .mdp settings, made from GROMACS's own files, and one from
 the archive of a membrane protein, where that is."""
+import json
 import math
 import os
 import random
@@ -9,11 +10,19 @@ import tarfile
 
 ROOT = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..")
 sys.path.insert(0, os.path.join(ROOT, "tests", "mdrun"))
-from harness import PLAIN_MDP, TIP3P, Failure, System, changed, data_folder, read_mdp, regression, without_swaps  # noqa: E402
+from harness import PLAIN_MDP, TIP3P, Failure, System, changed, data_folder, read_mdp, regression, stored, without_swaps  # noqa: E402
 
 
 class Missing(Failure):
     """What a system is made from is not on this machine."""
+
+
+def keep(path, head, record, **defaults):
+    """Stores a record in the place of the one that has the same of these keys. Older ones may lack a key: then it is the default."""
+    records = [r for r in stored(path, {"records": []})["records"] if any(r.get(key, default) != record[key] for key, default in defaults.items())]
+    with open(path, "w") as file:
+        json.dump({**head, "records": [*records, record]}, file, indent=1)
+        file.write("\n")
 
 
 SPCE = """#include "oplsaa.ff/forcefield.itp"

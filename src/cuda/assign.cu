@@ -5,12 +5,10 @@
 #include <algorithm>
 
 #include "cuda/device.h"
-#include "cuda/devices/leaf_parts.h"
 #include "cuda/near/near.h"
-#include "cuda/devices/parts.h"
+#include "cuda/devices/devices.h"
 #include "cuda/tree/leaves.h"
 #include "cuda/particles/particles.h"
-#include "cuda/devices/slabs.h"
 #include "cuda/timing.h"
 
 /* The arrays of an assignment that steps read, but for what other devices copy of it: those of
@@ -136,24 +134,19 @@ static gmxfmm_status end_assignment(gmxfmm_plan* plan, cudaStream_t stream)
     const int most = c_blocksEach * d->limits.processors;
     end_assign<<<std::min(most, blocks_for(a.n + 1, c_threads)), c_threads, 0, stream>>>(a);
     FMM_CUDA(plan, cudaGetLastError());
-    return has_others(d) ? fmm_cuda_assign_parts(plan, stream) : GMXFMM_OK;
+    return fmm_cuda_copy_assignment(plan, stream);
 }
 
-/* The assignment on other devices that share steps, and their shares. */
-static gmxfmm_status assign_parts(gmxfmm_plan* plan, const void* x)
+/* Ranges of the devices, and what others have of the assignment. */
+static gmxfmm_status assign_ranges(gmxfmm_plan* plan, const void* x)
 {
-    const fmm_device* d = plan->device;
-    FMM_TRY(fmm_cuda_reserve_parts(plan));
-    FMM_TRY(fmm_cuda_reserve_slabs(plan));
-    FMM_TRY(fmm_cuda_reserve_leaf_parts(plan));
-    fmm_cuda_set_warps(plan->device);
-    FMM_TRY(fmm_cuda_set_slabs(plan, d->group->far_share, d->schedule.own));
-    fmm_cuda_set_leaf_parts(plan, d->group->far_share);
-    if (fmm_cuda_shares_are_old(plan))
-    {
-        FMM_TRY(fmm_cuda_measure_shares(plan, x));
-    }
-    return fmm_cuda_assign_parts(plan, plan->device->schedule.own);
+    fmm_device* d = plan->device;
+    FMM_TRY(fmm_cuda_reserve_copies(plan));
+    FMM_TRY(fmm_cuda_reserve_far(plan));
+    fmm_cuda_set_warps(d);
+    FMM_TRY(fmm_cuda_divide_far(plan, d->group->share.far, d->schedule.own));
+    FMM_TRY(fmm_cuda_shares_are_old(plan) ? fmm_cuda_measure_shares(plan, x) : GMXFMM_OK);
+    return fmm_cuda_copy_assignment(plan, d->schedule.own);
 }
 
 gmxfmm_status fmm_device_assign(gmxfmm_plan* plan, const void* x)
@@ -180,10 +173,7 @@ gmxfmm_status fmm_device_assign(gmxfmm_plan* plan, const void* x)
         FMM_TRY(d->far.path->assign(plan, d->schedule.own));
     }
     FMM_TRY(fmm_cuda_reserve_near_virial(plan));
-    if (has_others(d))
-    {
-        FMM_TRY(assign_parts(plan, x));
-    }
+    FMM_TRY(assign_ranges(plan, x));
     FMM_CUDA(plan, cudaStreamSynchronize(d->schedule.own));
     return GMXFMM_OK;
 }
@@ -231,7 +221,7 @@ gmxfmm_status fmm_device_enqueue_assign(gmxfmm_plan* plan, const void* x, void* 
     FMM_TRY(find_cells(plan, x, on));
     FMM_TRY(fmm_cuda_sort_sources(plan, on));
     FMM_TRY(fmm_cuda_excluded_pairs(plan, on));
-    return has_others(plan->device) ? fmm_cuda_assign_parts(plan, on) : GMXFMM_OK;
+    return fmm_cuda_copy_assignment(plan, on);
 }
 
 gmxfmm_status fmm_device_enqueue_assign_part(gmxfmm_plan* plan, gmxfmm_assign_part part, const void* x, void* stream)

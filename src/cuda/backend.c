@@ -29,7 +29,7 @@ const fmm_backend fmm_backend_cuda = {
     .max_order          = FMM_OCTREE_MAX_ORDER,
     .max_rotation_order = FMM_OCTREE_MAX_ROTATION_ORDER,
     .costs              = &fmm_costs_cuda,
-    .turns              = 1,
+    .turns_axes         = 1,
 
     .capabilities = capabilities,
 

@@ -8,8 +8,7 @@
 
 #include "cuda/convolution/convolution.h"
 #include "cuda/device.h"
-#include "cuda/devices/leaf_parts.h"
-#include "cuda/devices/parts.h"
+#include "cuda/devices/devices.h"
 #include "cuda/near/near.h"
 #include "cuda/particles/particles.h"
 #include "cuda/schedule.h"
@@ -92,7 +91,7 @@ gmxfmm_status fmm_device_create(gmxfmm_plan* plan)
     /* Loaded or compiled now if the method and the order are given already: an open system gets its octree only at
      * assign. */
     const bool is_given = plan->far.m2l == GMXFMM_M2L_ROTATION && plan->options.order >= 0;
-    return is_given ? fmm_cuda_rotation_create(plan, plan->options.order) : GMXFMM_OK;
+    return is_given ? fmm_cuda_rotation_create(plan, plan->device, plan->options.order) : GMXFMM_OK;
 }
 
 /* All but its buffers. */
@@ -138,9 +137,15 @@ gmxfmm_status fmm_device_set_grid(gmxfmm_plan* plan)
     DeviceScope scope(d->id);
     FMM_CUDA(plan, cudaDeviceSynchronize());
     fmm_cuda_free_transforms(d);
+    const DevicePath* path = plan->domain.tree != NULL ? &fmm_cuda_by_octree : &fmm_cuda_by_cells;
+    if (d->far.path != path && d->group->far_arrays != 0)
+    {
+        FMM_TRY(fmm_cuda_release_far(plan)); /* what others have for the other way */
+    }
     d->far.num_coef = harm_size(plan->far.order);
-    d->far.path     = plan->domain.tree != NULL ? &fmm_cuda_by_octree : &fmm_cuda_by_cells;
-    return d->far.path->create(plan);
+    d->far.path     = path;
+    FMM_TRY(path->create(plan));
+    return fmm_cuda_divide_far(plan, d->group->share.far, d->schedule.own);
 }
 
 gmxfmm_status fmm_device_set_shape(gmxfmm_plan* plan)
@@ -148,6 +153,26 @@ gmxfmm_status fmm_device_set_shape(gmxfmm_plan* plan)
     fmm_device* d = plan->device;
     DeviceScope scope(d->id);
     FMM_TRY(d->far.path->set_shape(plan));
-    FMM_TRY(fmm_cuda_set_shape_of_leaf_parts(plan));
     return fmm_cuda_reserve_nodes(plan);
+}
+
+void fmm_device_get_info(const gmxfmm_plan* plan, gmxfmm_info* info)
+{
+    const DeviceGroup* group = plan->device->group;
+    const DeviceTree*  tree  = &plan->device->far.tree;
+    if (plan->domain.tree != NULL)
+    {
+        info->num_cells = fmm_is_adaptive(plan) ? tree->leaves.num : tree->level[plan->domain.tree->depth].num;
+    }
+    info->num_devices  = group->num;
+    info->devices_note = group->note;
+    for (int k = 0; k < group->num; k++)
+    {
+        const DeviceRange& range = plan->device[k].range;
+        info->devices[k]         = plan->device[k].id;
+        info->shares[k]          = group->share.near[k];
+        info->far_shares[k]      = shares_cells(plan)
+                                       ? group->share.far[k]
+                                       : static_cast<double>(range.end_octant - range.first_octant) / c_octants;
+    }
 }

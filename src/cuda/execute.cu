@@ -5,8 +5,7 @@
 #include "cuda/charge_gradient.h"
 #include "cuda/convolution/convolution.h"
 #include "cuda/device.h"
-#include "cuda/devices/parts.h"
-#include "cuda/devices/slabs.h"
+#include "cuda/devices/devices.h"
 #include "cuda/expansions/expansions.h"
 #include "cuda/near/near.h"
 #include "cuda/output.h"
@@ -25,6 +24,7 @@ struct SideWork
 {
     bool         spectra; /* lattice sums of a new box */
     bool         moments; /* dipole and quadrupole, where P2M does not compute them */
+    bool         any;     /* one of these, or moments for other devices */
     cudaStream_t stream;  /* `side`, or the caller's if nothing else would run in it at that time */
 };
 
@@ -35,21 +35,13 @@ static bool moments_beside(const gmxfmm_plan* plan)
     return fmm_is_bulk(plan) && plan->domain.tree == NULL && plan->domain.cells.num_cells < c_fewCells;
 }
 
-/* P2M, on several devices transforms of planes, too; and spectra of a new box. */
+/* P2M, and spectra of a new box. */
 static gmxfmm_status begin_far_field(gmxfmm_plan* plan, bool virial, const SideWork& wanted)
 {
-    const DeviceSchedule& s    = plan->device->schedule;
-    const bool            sums = fmm_is_bulk(plan) && !wanted.moments;
+    const DeviceSchedule& s = plan->device->schedule;
     FMM_CUDA(plan, cudaStreamWaitEvent(s.far, s.fork, 0));
-    if (has_slabs(plan))
-    {
-        FMM_TRY(fmm_cuda_begin_slabs(plan, sums ? Moments::Rows : Moments::None));
-    }
-    else
-    {
-        FMM_TRY(fmm_cuda_p2m(plan, whole_far_field(plan), sums ? Moments::Whole : Moments::None, s.far));
-    }
-    if (!wanted.spectra && !wanted.moments)
+    FMM_TRY(fmm_cuda_p2m(plan, fmm_is_bulk(plan) && !wanted.moments));
+    if (!wanted.any)
     {
         return GMXFMM_OK;
     }
@@ -57,31 +49,22 @@ static gmxfmm_status begin_far_field(gmxfmm_plan* plan, bool virial, const SideW
     return fmm_cuda_make_spectra(plan, virial, wanted.spectra, wanted.stream);
 }
 
-/* The rest of the far field: from the multipoles to the targets. */
+/* The rest of the far field: from the multipoles to the targets. Moments that are sums of P2M's blocks are waited for
+ * as late as can be, all else before the product. */
 static gmxfmm_status end_far_field(gmxfmm_plan* plan, const void* x, bool virial, const SideWork& wanted)
 {
     const DeviceSchedule& s     = plan->device->schedule;
-    const bool            slabs = has_slabs(plan), aside = wanted.spectra || wanted.moments || slabs;
+    const bool            early = wanted.spectra || wanted.moments;
     if (wanted.moments)
     {
         FMM_TRY(fmm_cuda_moments(plan, x, wanted.stream));
     }
-    if (slabs)
-    {
-        FMM_CUDA(plan, wanted.stream == s.side ? cudaStreamWaitEvent(s.side, s.fork, 0) : cudaSuccess);
-        FMM_TRY(fmm_cuda_slab_moments(plan, fmm_is_bulk(plan) && !wanted.moments, wanted.stream));
-    }
-    FMM_CUDA(plan, aside ? cudaEventRecord(s.side_done, wanted.stream) : cudaSuccess);
-    if (slabs)
-    {
-        FMM_TRY(fmm_cuda_end_slabs(plan, virial, s.side_done, wanted.spectra));
-    }
-    else
-    {
-        FMM_TRY(plan->device->far.path->far(plan, virial, aside ? s.side_done : NULL, s.far));
-        FMM_TRY(fmm_cuda_l2p(plan, whole_far_field(plan), s.far));
-        FMM_TRY(fmm_is_adaptive(plan) ? fmm_cuda_from_leaf_units(plan, s.far) : GMXFMM_OK);
-    }
+    FMM_TRY(fmm_cuda_send_moments(plan, fmm_is_bulk(plan) && !wanted.moments, wanted.stream));
+    FMM_CUDA(plan, wanted.any ? cudaEventRecord(s.side_done, wanted.stream) : cudaSuccess);
+    FMM_TRY(plan->device->far.path->far(plan, virial, early ? s.side_done : NULL));
+    FMM_TRY(fmm_cuda_l2p(plan, wanted.any && !early ? s.side_done : NULL));
+    FMM_TRY(fmm_is_adaptive(plan) ? fmm_cuda_from_leaf_units(plan, s.far) : GMXFMM_OK);
+    FMM_TRY(fmm_cuda_end_far(plan, virial));
     FMM_CUDA(plan, cudaEventRecord(s.far_done, s.far));
     return fmm_cuda_prefetch_spectra(plan, virial);
 }
@@ -92,7 +75,7 @@ static gmxfmm_status end_far_field(gmxfmm_plan* plan, const void* x, bool virial
 static gmxfmm_status near_field(gmxfmm_plan* plan, const StepWanted& wanted, cudaEvent_t after, cudaStream_t stream)
 {
     const DeviceSchedule& s = plan->device->schedule;
-    if (after == s.fork && tiles_each(plan, plan->device) < c_fillingTiles)
+    if (after == s.fork && tiles_each(plan->device) < c_fillingTiles)
     {
         return fmm_cuda_p2p(plan, plan->device, wanted, stream);
     }
@@ -111,13 +94,14 @@ fmm_cuda_fields(gmxfmm_plan* plan, const void* x, unsigned stages, const StepWan
     const fmm_device*     d      = plan->device;
     const DeviceSchedule& s      = d->schedule;
     const bool            virial = wanted.virial != 0, far = (stages & GMXFMM_STAGE_FAR) != 0;
-    const bool            near    = (stages & GMXFMM_STAGE_NEAR) != 0 && has_own_part(d);
-    const bool            follows = near && far && plan->domain.tree == NULL && follows_transform(plan, d);
+    const bool            near    = (stages & GMXFMM_STAGE_NEAR) != 0 && d->range.end_share > 0;
+    const bool            follows = near && far && plan->domain.tree == NULL && follows_transform(d);
     const bool            spectra = fmm_cuda_wants_spectra(plan, virial);
-    const SideWork        side    = {spectra, virial || plan->options.boundary == GMXFMM_VACUUM || moments_beside(plan),
+    const bool            moments = virial || plan->options.boundary == GMXFMM_VACUUM || moments_beside(plan);
+    const SideWork        side    = {spectra, moments, spectra || moments || shares_cells(plan),
                            spectra || !follows ? s.side : stream};
     FMM_CUDA(plan, cudaEventRecord(s.fork, stream));
-    FMM_TRY(fmm_cuda_begin_parts(plan, wanted, stages));
+    FMM_TRY(fmm_cuda_begin_others(plan, wanted, stages));
     if (far)
     {
         FMM_TRY(begin_far_field(plan, virial, side));
@@ -135,7 +119,7 @@ fmm_cuda_fields(gmxfmm_plan* plan, const void* x, unsigned stages, const StepWan
     {
         FMM_TRY(near_field(plan, wanted, s.spectrum_done, stream));
     }
-    return fmm_cuda_end_parts(plan, wanted, stages, stream);
+    return fmm_cuda_end_others(plan, wanted, stages, stream);
 }
 
 /* What a virial needs in addition to forces, for the fields that were computed. It reads the spectrum of the multipoles
@@ -151,7 +135,7 @@ static gmxfmm_status virial_parts(gmxfmm_plan* plan, unsigned stages, cudaStream
         const DeviceSchedule& s = plan->device->schedule;
         FMM_CUDA(plan, cudaStreamWaitEvent(stream, s.spectrum_done, 0));
         FMM_CUDA(plan, cudaStreamWaitEvent(stream, s.side_done, 0)); /* of Z; a virial needs moments, too */
-        FMM_TRY(has_slabs(plan) ? fmm_cuda_wait_gathered(plan, stream) : GMXFMM_OK);
+        FMM_TRY(fmm_cuda_wait_gathered(plan, stream));
         FMM_TRY(fmm_cuda_m2l_virial(plan, stream));
     }
     return GMXFMM_OK;

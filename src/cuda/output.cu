@@ -32,7 +32,7 @@ struct OutputArgs
     int                  edge;          /* of Leaves */
     const int *          position, *cell_of, *far_start;
     const FarPair*       far_pairs; /* NULL: none */
-    const void*          places;    /* of leaves of several levels: positions as P2P has them; NULL: others */
+    const void*          given;     /* of leaves of several levels: positions as P2P has them; NULL: others */
     const double*        charge;    /* caller's order */
     const int*           slot;      /* of each particle the place of its potential in kept, or -1; NULL: none is kept */
     double*              kept;
@@ -66,9 +66,9 @@ take_far_pairs(const OutputArgs& a, const Vec4<R>* xq, int s, double* phi, doubl
         const double  t[3]   = {static_cast<double>(pair.offset[0]), static_cast<double>(pair.offset[1]),
                                 static_cast<double>(pair.offset[2])};
         double        r[3];
-        if (a.places != NULL)
+        if (a.given != NULL)
         {
-            const Vec4<R>*places = static_cast<const Vec4<R>*>(a.places), from = places[pair.source], to = places[s];
+            const Vec4<R>*given = static_cast<const Vec4<R>*>(a.given), from = given[pair.source], to = given[s];
             r[0] = (static_cast<double>(to.x) - static_cast<double>(from.x)) / a.near_unit;
             r[1] = (static_cast<double>(to.y) - static_cast<double>(from.y)) / a.near_unit;
             r[2] = (static_cast<double>(to.z) - static_cast<double>(from.z)) / a.near_unit;
@@ -456,7 +456,7 @@ static OutputArgs make_args(const gmxfmm_plan* plan, const gmxfmm_device_output*
     a.slab          = fmm_is_slab(plan->domain.periodic);
     a.vacuum        = plan->options.boundary == GMXFMM_VACUUM;
     a.num_far_rows  = fmm_has_lattice_sums(plan) ? fmm_cuda_virial_blocks(plan) : 0;
-    a.num_near_rows = plan->domain.tree != NULL || fmm_has_places(plan) ? -1 : fmm_cuda_near_virial_rows(plan, 0);
+    a.num_near_rows = plan->domain.tree != NULL || fmm_has_given(plan) ? -1 : fmm_cuda_near_virial_rows(plan, 0);
     a.edge          = far.leaves.edge;
     a.position      = targets->position.as<int>();
     a.cell_of       = targets->cell_of.as<int>();
@@ -465,13 +465,13 @@ static OutputArgs make_args(const gmxfmm_plan* plan, const gmxfmm_device_output*
     a.kept          = d->derivatives.phi.as<double>();
     a.far_start     = d->near.far_start.as<int>();
     a.far_pairs     = plan->particles.excl_start != NULL ? d->near.far_pairs.as<FarPair>() : NULL;
-    a.places        = fmm_is_adaptive(plan) ? targets->places.memory : NULL;
+    a.given         = fmm_is_adaptive(plan) ? targets->given.memory : NULL;
     a.partial       = d->output.partial.as<double>() + c_numSums * c_sumBlocks;
     a.far_virial    = d->far.cells.virial.as<double>();
     a.tree_strain   = far.strain;
     a.results       = d->output.results.as<StepResults>();
     a.assigned      = d->particles.assign_results.as<AssignResults>();
-    a.near_unit     = fmm_has_places(plan) ? plan->domain.cells.u * fmm_place_scale(plan) : 1;
+    a.near_unit     = fmm_has_given(plan) ? plan->domain.cells.u * fmm_given_scale(plan) : 1;
     a.f             = plan->options.prefactor;
     a.limited       = plan->options.min_distance > 0;
     a.total_charge  = d->charges.results.as<ChargeResults>()->total;

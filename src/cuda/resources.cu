@@ -20,6 +20,13 @@ gmxfmm_status fmm_device_reserve(gmxfmm_plan* plan, DeviceBuffer* buffer, size_t
     return GMXFMM_OK;
 }
 
+gmxfmm_status
+fmm_cuda_reserve_like(gmxfmm_plan* plan, const fmm_device* device, DeviceBuffer* buffer, const DeviceBuffer& other)
+{
+    DeviceScope scope(device->id);
+    return fmm_device_reserve(plan, buffer, other.capacity);
+}
+
 void fmm_device_release(gmxfmm_plan* plan, DeviceBuffer* buffer)
 {
     plan->bytes -= buffer->capacity;

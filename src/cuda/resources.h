@@ -11,6 +11,10 @@ gmxfmm_status fmm_cuda_failed(gmxfmm_plan* plan, cudaError_t error, const char* 
 /* Makes *buffer hold at least `bytes`; what it held is lost if it grows. Errors: MEMORY. */
 gmxfmm_status fmm_device_reserve(gmxfmm_plan* plan, DeviceBuffer* buffer, size_t bytes);
 
+/* The same on a device, for as many bytes as another array. */
+gmxfmm_status
+fmm_cuda_reserve_like(gmxfmm_plan* plan, const fmm_device* device, DeviceBuffer* buffer, const DeviceBuffer& other);
+
 /* Gives its memory back. Nothing that uses it may be enqueued. */
 void fmm_device_release(gmxfmm_plan* plan, DeviceBuffer* buffer);
 

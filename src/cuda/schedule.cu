@@ -4,7 +4,7 @@
 
 #include "cuda/convolution/convolution.h"
 #include "cuda/device.h"
-#include "cuda/devices/slabs.h"
+#include "cuda/devices/devices.h"
 #include "cuda/particles/particles.h"
 
 /* Events of a step; those of timed steps are begin and end. */
@@ -12,7 +12,7 @@ static gmxfmm_status make_events(gmxfmm_plan* plan, DeviceSchedule* s)
 {
     for (cudaEvent_t* event :
          {&s->fork, &s->near_done, &s->far_done, &s->side_done, &s->prefetch_done, &s->spectrum_done, &s->output_done,
-          &s->sums_done, &s->sent, &s->returned, &s->gathered, &s->cells_found})
+          &s->sums_done, &s->p2m_done, &s->sent, &s->returned, &s->gathered, &s->cells_found})
     {
         FMM_CUDA(plan, cudaEventCreateWithFlags(event, cudaEventDisableTiming));
     }
@@ -51,7 +51,7 @@ void fmm_cuda_destroy_schedule(fmm_device* device)
     }
     for (cudaEvent_t event :
          {s.fork, s.near_done, s.far_done, s.side_done, s.prefetch_done, s.spectrum_done, s.output_done, s.sums_done,
-          s.sent, s.returned, s.gathered, s.cells_found, s.begin, s.end})
+          s.p2m_done, s.sent, s.returned, s.gathered, s.cells_found, s.begin, s.end})
     {
         if (event != NULL)
         {

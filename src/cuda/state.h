@@ -166,7 +166,7 @@ struct ParticleSet
 {
     int          n;
     DeviceBuffer sorted, position /* caller's order */, cell_of, anchor, cell_start, tile_start, tiles, xq;
-    DeviceBuffer places;         /* where fmm_has_places: as xq, the caller's numbers times fmm_place_scale */
+    DeviceBuffer given;          /* where fmm_has_given: as xq, the caller's numbers times fmm_given_scale */
     DeviceBuffer scaled;         /* where fmm_is_adaptive: as xq, in the unit of the leaf */
     int          launched_tiles; /* warps that P2P gets for the tiles */
 };
@@ -225,7 +225,7 @@ struct Expansions
 
 /* Layers of cells along the first direction, and columns of frequencies: all first frequencies with the same other two,
  * whose number is f_y nz + f_z. */
-struct Slab
+struct GridRange
 {
     int first_layer, end_layer, first_column, end_column;
 };
@@ -238,9 +238,15 @@ struct DevicePath
     gmxfmm_status (*create)(gmxfmm_plan* plan);
     gmxfmm_status (*set_shape)(gmxfmm_plan* plan);                   /* for cells of a new shape */
     gmxfmm_status (*assign)(gmxfmm_plan* plan, cudaStream_t stream); /* after particles were sorted; may be NULL */
-    /* From multipoles to locals. ready: event after which spectra and moments can be used, or NULL. */
-    gmxfmm_status (*far)(gmxfmm_plan* plan, bool virial, cudaEvent_t ready, cudaStream_t stream);
+    /* From multipoles to locals, by each device of its range on its stream for the far field. ready: event after which
+     * spectra can be used, or NULL. */
+    gmxfmm_status (*far)(gmxfmm_plan* plan, bool virial, cudaEvent_t ready);
     Expansions (*expansions)(const gmxfmm_plan* plan);
+    /* Whether devices can share it, as it was assigned; room and tables for a range on another device; their release,
+     * while nothing that uses them is enqueued. */
+    bool (*can_share)(const gmxfmm_plan* plan);
+    gmxfmm_status (*reserve)(gmxfmm_plan* plan, fmm_device* device);
+    void (*release)(gmxfmm_plan* plan, fmm_device* device);
     size_t lattice_bytes; /* lattice sums take at most this much scratch memory, or a quarter of a step's arrays */
 };
 
@@ -367,6 +373,7 @@ struct DeviceSchedule
     cudaStream_t sums;     /* energy and virial, and kernels that only they need */
     cudaStream_t own;      /* the caller's part of a synchronous execute */
     cudaEvent_t  fork, near_done, far_done, side_done, prefetch_done, spectrum_done, output_done, sums_done;
+    cudaEvent_t  p2m_done;           /* with others: its multipoles, and rows of their moments */
     cudaEvent_t  sent;               /* with others: its planes are transformed, and where their columns are needed */
     cudaEvent_t  returned;           /* locals of its columns are where their planes are needed */
     cudaEvent_t  gathered;           /* the first device has the spectrum of its columns, for a virial */
@@ -378,37 +385,38 @@ struct DeviceSchedule
     int64_t sums_graphs = -1;        /* plan->graph_version of the last graph captured that computes its lattice sums */
 };
 
-/* What a GPU computes of a step that several share (devices): tiles of P2P; layers of cells and columns of frequencies
- * of a convolution; leaves of an octree. */
+/* What a GPU computes of a step (devices): tiles of P2P; layers of cells and columns of frequencies of a convolution;
+ * leaves of an octree. */
 struct DeviceRange
 {
-    int          begin_share, end_share; /* tiles from this to that part of c_allTiles */
-    int          warps;                  /* that P2P is launched with; 0: it has no tiles */
-    DeviceBuffer tiles;                  /* TileRange */
-    bool         has_slab;               /* it has layers or columns */
-    Slab         slab;
-    int          first_layer, end_layer; /* whose particles it needs for these; the first device sends them */
-    bool         has_leaves;
-    int          first_leaves, end_leaves; /* of eight slabs by child index */
+    int          begin_share, end_share;   /* tiles from this to that part of c_allTiles */
+    int          warps;                    /* that P2P is launched with; 0: it has no tiles */
+    DeviceBuffer tiles;                    /* with others: TileRange */
+    GridRange    grid;                     /* of cells of one level, or of the roots of an octree */
+    int          first_layer, end_layer;   /* with others: whose particles it needs for these; the first sends them */
+    int          first_octant, end_octant; /* leaves that are these children of their parents; equal ends: none */
+};
+
+/* Shares of near and far field; the sum of each is 1. */
+struct DeviceShares
+{
+    double near[GMXFMM_MAX_DEVICES], far[GMXFMM_MAX_DEVICES];
 };
 
 /* What the GPUs of a plan have in common (devices). */
 struct DeviceGroup
 {
-    int         num;
-    cudaEvent_t fork;
-    double      share[GMXFMM_MAX_DEVICES]; /* their sum is 1 */
-    double      far_share[GMXFMM_MAX_DEVICES];
-    bool        given, far_given; /* they were asked for */
-    bool        connected;   /* each device reaches the memory of all others, so that they can share the far field */
-    bool        slabs;       /* they share it */
-    int64_t     slab_arrays; /* version of the far field's arrays that they have room for */
-    int64_t     no_room;     /* version for which a device has none */
-    bool        leaves;      /* they share M2L of an octree's leaves */
-    int64_t     leaf_arrays; /* version that they have operators for */
-    bool        timed;       /* steps record `begin` and `end` of all devices */
-    bool        loaded;      /* steps are only timed: all of the near field stands for pair kernels of others */
-    char        note[640];   /* devices that are not used, and why the far field is not shared */
+    int          num;
+    cudaEvent_t  fork;
+    DeviceShares share;
+    bool         given, far_given; /* they were asked for */
+    bool         connected;    /* each device reaches the memory of all others, so that they can share the far field */
+    bool         shares_far;   /* they share it: that of cells, or M2L of an octree's leaves */
+    int64_t      far_arrays;   /* version of the far field's arrays that they have room and tables for; 0: none */
+    int64_t      no_room;      /* version for which a device has none */
+    bool         timed;        /* steps record `begin` and `end` of all devices */
+    bool         pairs_beside; /* steps are only timed: all of the near field stands for pair kernels of others */
+    char         note[640];    /* devices that are not used, and why the far field is not shared */
     /* what the shares were measured for */
     int measured_n, measured_targets, measured_order, measured_near, measured_tiles;
 };
@@ -431,7 +439,7 @@ struct fmm_device
     DeviceFarField    far;
     DeviceOutput      output;
     DeviceRange       range;
-    DeviceGroup*      group; /* of the first device; NULL: num_devices was not asked for */
+    DeviceGroup*      group; /* of the first device */
 };
 
 static inline bool is_double(const gmxfmm_plan* plan)

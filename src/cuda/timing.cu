@@ -6,7 +6,7 @@
 #include <cstring>
 
 #include "cuda/device.h"
-#include "cuda/devices/shares.h"
+#include "cuda/devices/devices.h"
 #include "cuda/execute.h"
 #include "cuda/near/range.h"
 #include "cuda/synchronous.h"
@@ -65,9 +65,9 @@ add_pairs_beside(gmxfmm_plan* plan, const void* x, const gmxfmm_device_output* o
     double               near = 0, far = 0;
     if (has_others(plan->device))
     {
-        plan->device->group->loaded = true;
-        const gmxfmm_status status  = time_graph(plan, x, output, num, seconds);
-        plan->device->group->loaded = false;
+        plan->device->group->pairs_beside = true;
+        const gmxfmm_status status        = time_graph(plan, x, output, num, seconds);
+        plan->device->group->pairs_beside = false;
         return status;
     }
     part.stages = GMXFMM_STAGE_NEAR;

@@ -26,7 +26,7 @@ typedef struct fmm_backend
     const struct fmm_costs* costs;                         /* of its stages (model/costs.h) */
     /* Whether it turns positions, targets and results between the caller's axes and the plan's (frame.h) itself, as
      * they may be on a device; otherwise it is given the plan's. */
-    int turns;
+    int turns_axes;
 
     const struct treecode_stages* treecode; /* of the treecode: what makes modified charges and sums (its state.h) */
 

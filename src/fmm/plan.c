@@ -301,7 +301,7 @@ static gmxfmm_status check_assign(gmxfmm_plan* plan, const void* x)
 /* Positions in the axes in which the backend takes them. */
 static gmxfmm_status turn_positions(gmxfmm_plan* plan, const void** x)
 {
-    return plan->backend->turns ? GMXFMM_OK : fmm_frame_positions(plan, x, (size_t)plan->particles.n);
+    return plan->backend->turns_axes ? GMXFMM_OK : fmm_frame_positions(plan, x, (size_t)plan->particles.n);
 }
 
 gmxfmm_status gmxfmm_assign(gmxfmm_plan* plan, const void* x)
@@ -490,7 +490,7 @@ gmxfmm_status gmxfmm_execute(gmxfmm_plan* plan, const void* x, gmxfmm_output* ou
     plan->info.num_executes++;
     output->outside = 0;
     status          = plan->backend->execute(plan, x, output);
-    if (!plan->backend->turns)
+    if (!plan->backend->turns_axes)
     {
         fmm_frame_results(plan, output, num_targets(plan));
     }

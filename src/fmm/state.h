@@ -224,7 +224,7 @@ static inline int fmm_has_fixed_cells(const gmxfmm_plan* plan)
 /* Whether the pairs of P2P are differences of the caller's own numbers, which have all their digits: of positions
  * relative to cells a distance loses those that the extent of the system is larger by. Not in a periodic system, where
  * images differ by vectors of the box; nor where the step has fewer digits than the caller's numbers. */
-static inline int fmm_has_places(const gmxfmm_plan* plan)
+static inline int fmm_has_given(const gmxfmm_plan* plan)
 {
     return !fmm_is_periodic(plan) &&
            (plan->options.precision == GMXFMM_DOUBLE || plan->options.array_type == GMXFMM_SINGLE);
@@ -233,7 +233,7 @@ static inline int fmm_has_places(const gmxfmm_plan* plan)
 /* What these numbers are multiplied by: a power of two, so that no digit is lost, with which the system is some 2^30
  * long. In single precision cubes of distances from 1e-12 on then are numbers, and so are the reciprocal ones of all.
  */
-static inline double fmm_place_scale(const gmxfmm_plan* plan)
+static inline double fmm_given_scale(const gmxfmm_plan* plan)
 {
     const int* n       = plan->domain.cells.inner;
     const int  longest = n[0] > n[1] ? (n[0] > n[2] ? n[0] : n[2]) : (n[1] > n[2] ? n[1] : n[2]);

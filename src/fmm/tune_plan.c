@@ -377,7 +377,7 @@ static gmxfmm_status tune_partly(gmxfmm_plan* plan, const void** x)
         const void*  host = *x;
         const size_t num  = (size_t)plan->particles.n;
         status            = plan->backend->on_host(plan, &host, 3 * num);
-        if (status == GMXFMM_OK && plan->backend->turns)
+        if (status == GMXFMM_OK && plan->backend->turns_axes)
         {
             status = fmm_frame_positions(plan, &host, num);
         }

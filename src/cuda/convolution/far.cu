@@ -74,45 +74,90 @@ gmxfmm_status fmm_cuda_reserve_nodes(gmxfmm_plan* plan)
     return GMXFMM_OK;
 }
 
-gmxfmm_status fmm_cuda_copy_transforms(gmxfmm_plan* plan, fmm_device* to)
+/* The spectra of all devices, of multipoles or, local, of what the product leaves where both are needed. */
+static Spectra spectra_of(const gmxfmm_plan* plan, int own, bool local)
 {
-    const DeviceConvolution& first = plan->device->far.cells;
-    DeviceConvolution*       c     = &to->far.cells;
+    Spectra all = {num_devices(plan->device), own, {}, {}, {}};
+    for (int k = 0; k < all.num; k++)
     {
-        DeviceScope scope(to->id);
-        FMM_TRY(fmm_device_reserve(plan, &c->field, first.field.capacity));
-        FMM_TRY(fmm_device_reserve(plan, &c->spectrum, first.spectrum.capacity));
-        FMM_TRY(fmm_device_reserve(plan, &c->local_spectrum, first.local_spectrum.capacity));
-        FMM_TRY(fmm_device_reserve(plan, &c->s, first.s.capacity));
-        FMM_TRY(fmm_device_reserve(plan, &c->twiddles, first.twiddles.capacity));
-        FMM_TRY(fmm_device_reserve(plan, &c->work_items, first.work_items.capacity));
+        const fmm_device& d = plan->device[k];
+        all.array[k]        = (local ? d.far.cells.local_spectrum : d.far.cells.spectrum).memory;
+        all.end_layer[k]    = d.range.grid.end_layer;
+        all.end_column[k]   = d.range.grid.end_column;
     }
-    FMM_TRY(fmm_cuda_upload(plan, c->twiddles.memory, first.twiddles.memory, first.twiddles.capacity));
-    return fmm_cuda_upload(plan, c->work_items.memory, first.work_items.memory, first.work_items.capacity);
+    return all;
 }
 
-void fmm_cuda_release_transforms(gmxfmm_plan* plan, fmm_device* to)
+/* What device k needs of others: their planes, or columns that come back. */
+static gmxfmm_status wait_for_others(gmxfmm_plan* plan, int k, bool returned)
 {
-    DeviceConvolution* c = &to->far.cells;
-    for (DeviceBuffer* buffer : {&c->field, &c->spectrum, &c->local_spectrum, &c->s, &c->twiddles, &c->work_items})
+    for (int i = 0; shares_cells(plan) && i < num_devices(plan->device); i++)
     {
-        fmm_device_release(plan, buffer);
+        const fmm_device* other = &plan->device[i];
+        if (i != k && (returned ? has_columns(other) : has_layers(other)))
+        {
+            FMM_CUDA(plan, cudaStreamWaitEvent(plan->device[k].schedule.far,
+                                               returned ? other->schedule.returned : other->schedule.sent, 0));
+        }
     }
+    return GMXFMM_OK;
 }
 
-gmxfmm_status fmm_cuda_convolve(gmxfmm_plan* plan, bool virial, cudaEvent_t ready, cudaStream_t stream)
+/* The layers of device k forward. */
+static gmxfmm_status convolve_layers(gmxfmm_plan* plan, int k)
 {
-    fmm_device* d = plan->device;
+    const FarRange        far = far_range(plan, k);
+    const DeviceSchedule& s   = plan->device[k].schedule;
+    DeviceScope           scope(plan->device[k].id);
+    FMM_TRY(fmm_cuda_planes(plan, far, true, spectra_of(plan, k, false), true, s.far));
+    FMM_CUDA(plan, far.shared ? cudaEventRecord(s.sent, s.far) : cudaSuccess);
+    return GMXFMM_OK;
+}
+
+/* The columns of device k: forward, the product, and back. */
+static gmxfmm_status convolve_columns(gmxfmm_plan* plan, int k, bool beside, cudaEvent_t ready)
+{
+    const FarRange        far  = far_range(plan, k);
+    const Spectra         from = spectra_of(plan, k, false), to = spectra_of(plan, k, beside);
+    const DeviceSchedule& s = plan->device[k].schedule;
+    DeviceScope           scope(plan->device[k].id);
+    FMM_TRY(wait_for_others(plan, k, false));
+    FMM_TRY(fmm_cuda_lines(plan, far, true, from, !far.shared, s.far));
+    FMM_CUDA(plan, cudaEventRecord(s.spectrum_done, s.far));
+    FMM_CUDA(plan, ready != NULL ? cudaStreamWaitEvent(s.far, ready, 0) : cudaSuccess);
+    FMM_TRY(fmm_cuda_product(plan, far, from.array[k], to.array[k], !far.shared || ready == NULL, s.far));
+    FMM_TRY(fmm_cuda_lines(plan, far, false, to, true, s.far));
+    FMM_CUDA(plan, far.shared ? cudaEventRecord(s.returned, s.far) : cudaSuccess);
+    return GMXFMM_OK;
+}
+
+/* The layers of device k back. */
+static gmxfmm_status return_layers(gmxfmm_plan* plan, int k, bool beside)
+{
+    const FarRange far = far_range(plan, k);
+    DeviceScope    scope(plan->device[k].id);
+    FMM_TRY(wait_for_others(plan, k, true));
+    return fmm_cuda_planes(plan, far, false, spectra_of(plan, k, beside), !far.shared, plan->device[k].schedule.far);
+}
+
+gmxfmm_status fmm_cuda_convolve(gmxfmm_plan* plan, bool virial, cudaEvent_t ready)
+{
     /* a block may write what others of the same frequencies have not read yet, and a virial reads it later */
-    const DeviceBuffer& to = virial || d->far.cells.num_parts > 1 ? d->far.cells.local_spectrum : d->far.cells.spectrum;
-    FMM_TRY(fmm_cuda_transform(plan, true, d->far.cells.spectrum, stream));
-    FMM_CUDA(plan, cudaEventRecord(d->schedule.spectrum_done, stream));
-    if (ready != NULL)
+    const bool beside = virial || plan->device->far.cells.num_parts > 1;
+    const int  num    = num_devices(plan->device);
+    for (int k = 0; k < num; k++)
     {
-        FMM_CUDA(plan, cudaStreamWaitEvent(stream, ready, 0));
+        FMM_TRY(convolves(plan, k) ? convolve_layers(plan, k) : GMXFMM_OK);
     }
-    FMM_TRY(fmm_cuda_product(plan, to, stream));
-    return fmm_cuda_transform(plan, false, to, stream);
+    for (int k = 0; k < num; k++)
+    {
+        FMM_TRY(convolves(plan, k) ? convolve_columns(plan, k, beside, ready) : GMXFMM_OK);
+    }
+    for (int k = 0; k < num; k++)
+    {
+        FMM_TRY(convolves(plan, k) ? return_layers(plan, k, beside) : GMXFMM_OK);
+    }
+    return GMXFMM_OK;
 }
 
 static gmxfmm_status create_cells(gmxfmm_plan* plan)
@@ -135,5 +180,47 @@ static Expansions expansions_of_cells(const gmxfmm_plan* plan)
     return far;
 }
 
+static bool can_share_cells(const gmxfmm_plan* plan)
+{
+    const fmm_device* d = plan->device;
+    return fmm_is_periodic(plan) && d->far.cells.own_transforms && targets_of(d) == &d->particles.sources;
+}
+
+/* What a device that convolves a range has: arrays as large as those of the first, and copies of its tables. */
+enum
+{
+    c_rangeArrays = 6,
+    c_rangeTables = 2 /* the first of these */
+};
+
+static DeviceBuffer* range_array(DeviceConvolution* c, int i)
+{
+    DeviceBuffer* all[] = {&c->twiddles, &c->work_items, &c->field, &c->spectrum, &c->local_spectrum, &c->s};
+    static_assert(sizeof(all) / sizeof(all[0]) == static_cast<size_t>(c_rangeArrays), "all of them");
+    return all[i];
+}
+
+static gmxfmm_status reserve_range(gmxfmm_plan* plan, fmm_device* d)
+{
+    for (int i = 0; i < c_rangeArrays; i++)
+    {
+        const DeviceBuffer* from = range_array(&plan->device->far.cells, i);
+        DeviceBuffer*       to   = range_array(&d->far.cells, i);
+        FMM_TRY(fmm_cuda_reserve_like(plan, d, to, *from));
+        FMM_TRY(i < c_rangeTables ? fmm_cuda_upload(plan, to->memory, from->memory, from->capacity) : GMXFMM_OK);
+    }
+    return fmm_cuda_reserve_background(plan, d);
+}
+
+static void release_range(gmxfmm_plan* plan, fmm_device* d)
+{
+    for (int i = 0; i < c_rangeArrays; i++)
+    {
+        fmm_device_release(plan, range_array(&d->far.cells, i));
+    }
+    fmm_cuda_release_background(plan, d);
+}
+
 const DevicePath fmm_cuda_by_cells = {create_cells,      fmm_cuda_set_lattice, NULL,
-                                      fmm_cuda_convolve, expansions_of_cells,  size_t(4) << 20};
+                                      fmm_cuda_convolve, expansions_of_cells,  can_share_cells,
+                                      reserve_range,     release_range,        size_t(4) << 20};

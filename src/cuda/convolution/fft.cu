@@ -36,7 +36,7 @@ struct FftArgs
     const Vec2<R>* twiddle[3]; /* exp(-2 pi i k / n), k < n */
     R*             field;      /* [coef][n0][n1][n2] */
     Vec2<R>*       spectrum;   /* [coef][n0][n1][nz] */
-    Slab           slab;
+    GridRange      range;
 };
 
 /* Of a block, in shared memory: where the spectra of all devices are, and for each the end of its layers or columns. */
@@ -221,7 +221,7 @@ static __host__ __device__ inline int plane_words(const FftArgs<R>& a)
 template <class R>
 static __device__ inline size_t plane_of_block(const FftArgs<R>& a)
 {
-    return static_cast<size_t>(blockIdx.y) * static_cast<size_t>(a.d[0].n) + static_cast<size_t>(a.slab.first_layer) +
+    return static_cast<size_t>(blockIdx.y) * static_cast<size_t>(a.d[0].n) + static_cast<size_t>(a.range.first_layer) +
            blockIdx.x;
 }
 
@@ -318,12 +318,12 @@ __global__ void first_dimension(FftArgs<R> a, const __grid_constant__ Spectra sp
     const Length         d    = a.d[0];
     const int            lane = static_cast<int>(threadIdx.x % 32), warp = static_cast<int>(threadIdx.x / 32);
     const int            warps = static_cast<int>(blockDim.x / 32), columns = a.d[1].n * a.nz;
-    const int            column = a.slab.first_column + static_cast<int>(blockIdx.x) * 32 + lane;
-    const bool           inside = column < a.slab.end_column;
+    const int            column = a.range.first_column + static_cast<int>(blockIdx.x) * 32 + lane;
+    const bool           inside = column < a.range.end_column;
     const size_t         stride = static_cast<size_t>(columns);
     Vec2<R>*             work   = reinterpret_cast<Vec2<R>*>(shared) + lane;
     const size_t         place =
-        static_cast<size_t>(blockIdx.y) * static_cast<size_t>(d.n) * stride + (inside ? column : a.slab.first_column);
+        static_cast<size_t>(blockIdx.y) * static_cast<size_t>(d.n) * stride + (inside ? column : a.range.first_column);
     Vec2<R>*         line    = a.spectrum + place;
     const Vec2<R>*   twiddle = a.twiddle[0];
     const Owners<R>* all     = &owners;
@@ -364,7 +364,7 @@ static Length make_length(int n)
 }
 
 template <class R>
-static FftArgs<R> make_args(const gmxfmm_plan* plan, const FarPart& far, void* spectrum)
+static FftArgs<R> make_args(const gmxfmm_plan* plan, const FarRange& far, void* spectrum)
 {
     FftArgs<R>     a;
     const Vec2<R>* twiddle = static_cast<const Vec2<R>*>(far.twiddles);
@@ -378,7 +378,7 @@ static FftArgs<R> make_args(const gmxfmm_plan* plan, const FarPart& far, void* s
     a.num_coef = plan->device->far.num_coef;
     a.field    = static_cast<R*>(far.field);
     a.spectrum = static_cast<Vec2<R>*>(spectrum);
-    a.slab     = far.slab;
+    a.range    = far.range;
     return a;
 }
 
@@ -392,7 +392,7 @@ template <class R>
 static gmxfmm_status prepare(gmxfmm_plan* plan)
 {
     fmm_device*      d = plan->device;
-    const FftArgs<R> a = make_args<R>(plan, whole_far_field(plan), d->far.cells.spectrum.memory);
+    const FftArgs<R> a = make_args<R>(plan, far_range(plan, 0), d->far.cells.spectrum.memory);
     d->far.cells.own_transforms =
         a.d[0].n1 > 0 && a.d[1].n1 > 0 && a.d[2].n1 > 0 && plane_bytes(a) <= static_cast<size_t>(d->limits.max_shared);
     if (!d->far.cells.own_transforms)
@@ -417,14 +417,42 @@ gmxfmm_status fmm_cuda_fft_prepare(gmxfmm_plan* plan)
     return is_double(plan) ? prepare<double>(plan) : prepare<float>(plan);
 }
 
+template <class R, class C>
+static cufftResult execute(const fmm_device* d,
+                           bool              forward,
+                           void*             spectrum,
+                           cufftResult (*r2c)(cufftHandle, R*, C*),
+                           cufftResult (*c2r)(cufftHandle, C*, R*))
+{
+    const DeviceConvolution& c = d->far.cells;
+    return forward ? r2c(c.forward, c.field.as<R>(), static_cast<C*>(spectrum))
+                   : c2r(c.backward, static_cast<C*>(spectrum), c.field.as<R>());
+}
+
+/* By cuFFT, which has no part for a range: all of the transform, on the first device. */
+static gmxfmm_status transform(gmxfmm_plan* plan, bool forward, void* spectrum, cudaStream_t stream)
+{
+    const fmm_device* d      = plan->device;
+    cufftResult       result = cufftSetStream(forward ? d->far.cells.forward : d->far.cells.backward, stream);
+    if (result == CUFFT_SUCCESS)
+    {
+        result = is_double(plan)
+                     ? execute<cufftDoubleReal, cufftDoubleComplex>(d, forward, spectrum, cufftExecD2Z, cufftExecZ2D)
+                     : execute<cufftReal, cufftComplex>(d, forward, spectrum, cufftExecR2C, cufftExecC2R);
+    }
+    return result == CUFFT_SUCCESS
+               ? GMXFMM_OK
+               : fmm_fail(plan, GMXFMM_ERROR_DEVICE, "a transform failed (cuFFT error %d)", static_cast<int>(result));
+}
+
 template <class R>
 static gmxfmm_status
-planes(gmxfmm_plan* plan, const FarPart& far, bool forward, const Spectra& spectra, bool chained, cudaStream_t stream)
+planes(gmxfmm_plan* plan, const FarRange& far, bool forward, const Spectra& spectra, bool chained, cudaStream_t stream)
 {
     const FftArgs<R> a       = make_args<R>(plan, far, spectra.array[spectra.own]);
     const size_t     bytes   = plane_bytes(a);
     const unsigned   threads = a.d[1].n * a.d[2].n < c_smallPlane ? 64 : 128;
-    const int        layers  = a.slab.end_layer - a.slab.first_layer;
+    const int        layers  = a.range.end_layer - a.range.first_layer;
     const dim3       blocks(static_cast<unsigned>(layers), static_cast<unsigned>(a.num_coef));
     if (layers == 0)
     {
@@ -443,20 +471,24 @@ planes(gmxfmm_plan* plan, const FarPart& far, bool forward, const Spectra& spect
 }
 
 gmxfmm_status fmm_cuda_planes(
-    gmxfmm_plan* plan, const FarPart& far, bool forward, const Spectra& spectra, bool chained, cudaStream_t stream)
+    gmxfmm_plan* plan, const FarRange& far, bool forward, const Spectra& spectra, bool chained, cudaStream_t stream)
 {
+    if (!plan->device->far.cells.own_transforms)
+    {
+        return transform(plan, forward, spectra.array[spectra.own], stream);
+    }
     return is_double(plan) ? planes<double>(plan, far, forward, spectra, chained, stream)
                            : planes<float>(plan, far, forward, spectra, chained, stream);
 }
 
 template <class R>
 static gmxfmm_status
-lines(gmxfmm_plan* plan, const FarPart& far, bool forward, const Spectra& spectra, bool chained, cudaStream_t stream)
+lines(gmxfmm_plan* plan, const FarRange& far, bool forward, const Spectra& spectra, bool chained, cudaStream_t stream)
 {
     const FftArgs<R> a   = make_args<R>(plan, far, spectra.array[spectra.own]);
     const int        few = a.d[0].n1 < a.d[0].n2 ? a.d[0].n1 : a.d[0].n2, many = a.d[0].n / few;
     const unsigned   threads = static_cast<unsigned>(32 * (few > 2 ? few : many));
-    const int        columns = a.slab.end_column - a.slab.first_column;
+    const int        columns = a.range.end_column - a.range.first_column;
     const dim3       blocks(static_cast<unsigned>(blocks_for(columns, 32)), static_cast<unsigned>(a.num_coef));
     const size_t     bytes  = 32 * static_cast<size_t>(a.d[0].n) * sizeof(Vec2<R>);
     const auto       kernel = forward      ? first_dimension<true, false, R>
@@ -472,23 +504,14 @@ lines(gmxfmm_plan* plan, const FarPart& far, bool forward, const Spectra& spectr
 }
 
 gmxfmm_status fmm_cuda_lines(
-    gmxfmm_plan* plan, const FarPart& far, bool forward, const Spectra& spectra, bool chained, cudaStream_t stream)
+    gmxfmm_plan* plan, const FarRange& far, bool forward, const Spectra& spectra, bool chained, cudaStream_t stream)
 {
+    if (!plan->device->far.cells.own_transforms)
+    {
+        return GMXFMM_OK;
+    }
     return is_double(plan) ? lines<double>(plan, far, forward, spectra, chained, stream)
                            : lines<float>(plan, far, forward, spectra, chained, stream);
-}
-
-gmxfmm_status fmm_cuda_own_transform(gmxfmm_plan* plan, bool forward, const DeviceBuffer& spectrum, cudaStream_t stream)
-{
-    const FarPart far = whole_far_field(plan);
-    const Spectra one = whole_spectrum(plan, spectrum);
-    if (forward)
-    {
-        FMM_TRY(fmm_cuda_planes(plan, far, true, one, true, stream));
-        return fmm_cuda_lines(plan, far, true, one, true, stream);
-    }
-    FMM_TRY(fmm_cuda_lines(plan, far, false, one, true, stream));
-    return fmm_cuda_planes(plan, far, false, one, true, stream);
 }
 
 gmxfmm_status fmm_cuda_find_chains(gmxfmm_plan* plan)

@@ -37,11 +37,11 @@ struct WorkTable
 template <class R>
 struct ProductArgs
 {
-    int            p, num_freq, warps;                           /* warps of a block that have items */
-    int            columns, first_column, own_columns, own_freq; /* of the slab; own_freq: frequencies of its columns */
-    const Vec2<R>* from;
-    Vec2<R>*       to;
-    const Vec2<R>* s;
+    int p, num_freq, warps;                           /* warps of a block that have items */
+    int columns, first_column, own_columns, own_freq; /* of the range; own_freq: frequencies of its columns */
+    const Vec2<R>*   from;
+    Vec2<R>*         to;
+    const Vec2<R>*   s;
     const WorkTable* table;
 };
 
@@ -221,7 +221,7 @@ static __device__ inline void do_degrees(
     }
 }
 
-/* Place of the slab's frequency number i; with i too large that of the last. */
+/* Place of the range's frequency number i; with i too large that of the last. */
 template <class R>
 static __device__ inline size_t frequency(const ProductArgs<R>& a, int i)
 {
@@ -554,25 +554,25 @@ gmxfmm_status fmm_cuda_product_items(gmxfmm_plan* plan)
 /* What a product reads and writes, spectra of the device that it is for. */
 struct Product
 {
-    const FarPart& far;
-    const void*    from;
-    void*          to;
-    bool           chained;
-    cudaStream_t   stream;
+    const FarRange& far;
+    const void*     from;
+    void*           to;
+    bool            chained;
+    cudaStream_t    stream;
 };
 
 template <class R>
 static ProductArgs<R> make_args(const gmxfmm_plan* plan, const Product& wanted)
 {
-    const fmm_device* d    = plan->device;
-    const Slab&       slab = wanted.far.slab;
-    const int         own  = slab.end_column - slab.first_column;
+    const fmm_device* d     = plan->device;
+    const GridRange&  range = wanted.far.range;
+    const int         own   = range.end_column - range.first_column;
     ProductArgs<R>    a;
     a.p            = plan->far.order;
     a.num_freq     = d->far.cells.num_freq;
     a.warps        = d->far.cells.num_warps;
     a.columns      = num_columns(plan);
-    a.first_column = slab.first_column;
+    a.first_column = range.first_column;
     a.own_columns  = own;
     a.own_freq     = own * fmm_convolved(plan)->n[0];
     a.from         = static_cast<const Vec2<R>*>(wanted.from);
@@ -606,7 +606,7 @@ static gmxfmm_status dispatch(gmxfmm_plan* plan, const Product& wanted)
     const size_t input   = static_cast<size_t>(num_pairs(plan->far.order)) * 32 * sizeof(Vec4<R>);
     const size_t spectra = static_cast<size_t>(num_pairs(2 * plan->far.order)) * 32 * sizeof(Vec2<R>);
     const size_t room    = static_cast<size_t>(plan->device->limits.max_shared);
-    if (wanted.far.slab.end_column == wanted.far.slab.first_column)
+    if (wanted.far.range.end_column == wanted.far.range.first_column)
     {
         return GMXFMM_OK;
     }
@@ -633,45 +633,9 @@ static gmxfmm_status dispatch(gmxfmm_plan* plan, const Product& wanted)
                          : launch<R>(plan, product<R, false, 16>, 16, input / 2, wanted);
 }
 
-gmxfmm_status fmm_cuda_part_of_product(
-    gmxfmm_plan* plan, const FarPart& far, const void* from, void* to, bool chained, cudaStream_t stream)
+gmxfmm_status
+fmm_cuda_product(gmxfmm_plan* plan, const FarRange& far, const void* from, void* to, bool chained, cudaStream_t stream)
 {
     const Product wanted = {far, from, to, chained, stream};
     return is_double(plan) ? dispatch<double>(plan, wanted) : dispatch<float>(plan, wanted);
-}
-
-gmxfmm_status fmm_cuda_product(gmxfmm_plan* plan, const DeviceBuffer& to, cudaStream_t stream)
-{
-    return fmm_cuda_part_of_product(plan, whole_far_field(plan), plan->device->far.cells.spectrum.memory, to.memory,
-                                    true, stream);
-}
-
-template <class R, class C>
-static cufftResult execute(const fmm_device*   d,
-                           bool                forward,
-                           const DeviceBuffer& spectrum,
-                           cufftResult (*r2c)(cufftHandle, R*, C*),
-                           cufftResult (*c2r)(cufftHandle, C*, R*))
-{
-    return forward ? r2c(d->far.cells.forward, d->far.cells.field.as<R>(), spectrum.as<C>())
-                   : c2r(d->far.cells.backward, spectrum.as<C>(), d->far.cells.field.as<R>());
-}
-
-gmxfmm_status fmm_cuda_transform(gmxfmm_plan* plan, bool forward, const DeviceBuffer& spectrum, cudaStream_t stream)
-{
-    fmm_device* d = plan->device;
-    if (d->far.cells.own_transforms)
-    {
-        return fmm_cuda_own_transform(plan, forward, spectrum, stream);
-    }
-    cufftResult result = cufftSetStream(forward ? d->far.cells.forward : d->far.cells.backward, stream);
-    if (result == CUFFT_SUCCESS)
-    {
-        result = is_double(plan)
-                     ? execute<cufftDoubleReal, cufftDoubleComplex>(d, forward, spectrum, cufftExecD2Z, cufftExecZ2D)
-                     : execute<cufftReal, cufftComplex>(d, forward, spectrum, cufftExecR2C, cufftExecC2R);
-    }
-    return result == CUFFT_SUCCESS
-               ? GMXFMM_OK
-               : fmm_fail(plan, GMXFMM_ERROR_DEVICE, "a transform failed (cuFFT error %d)", static_cast<int>(result));
 }

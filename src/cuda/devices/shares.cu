@@ -1,15 +1,9 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Shares of several devices: searched, set by the caller, and told to the user. */
-#include "cuda/devices/shares.h"
-
+/* Shares of several devices: searched by times of steps, and set by the caller. */
 #include <algorithm>
-#include <cstring>
 
 #include "cuda/device.h"
-#include "cuda/devices/leaf_parts.h"
-#include "cuda/devices/parts.h"
-#include "cuda/devices/slabs.h"
-#include "cuda/particles/particles.h"
+#include "cuda/devices/devices.h"
 
 enum
 {
@@ -17,7 +11,7 @@ enum
     c_triedShares   = 4,  /* shares of several devices that are tried, one after the other */
     c_comparedSteps = 10, /* with the far field on one device and on all */
     c_bisections    = 60,
-    c_leastOfRate   = 20 /* a part is not taken to be more than 20 times as fast as the slowest */
+    c_leastOfRate   = 20 /* a device is not taken to be more than 20 times as fast as the slowest */
 };
 
 /* A far field on several devices has to be faster by more than times differ by chance. */
@@ -27,14 +21,14 @@ static const double c_leastGain = 0.98;
  * all but M2L of the leaves in any case; and where there are pair kernels of others these are on the first. */
 static const double c_firstFarShares[] = {1, 1.2}, c_firstSmallShares[] = {1, 0.5};
 
-/* Shares with which all parts take equally long: ms[k] is what part k took with its present share, base[k] what it
+/* Shares with which all devices take equally long: ms[k] is what device k took with its present share, base[k] what it
  * takes without any. */
 static void balance(DeviceGroup* group, const double* ms, const double* base)
 {
     double rate[GMXFMM_MAX_DEVICES], slowest = 0, most = 0;
     for (int k = 0; k < group->num; k++)
     {
-        rate[k] = group->share[k] > 0 ? (ms[k] - base[k]) / group->share[k] : 0;
+        rate[k] = group->share.near[k] > 0 ? (ms[k] - base[k]) / group->share.near[k] : 0;
         slowest = std::max(slowest, rate[k]);
         most    = std::max(most, base[k]);
     }
@@ -45,21 +39,21 @@ static void balance(DeviceGroup* group, const double* ms, const double* base)
         sum               = 0;
         for (int k = 0; k < group->num; k++)
         {
-            /* noise must not make a part look as fast as nothing; one without a share is taken for a slow one */
-            const double r  = rate[k] > 0 ? std::max(rate[k], slowest / c_leastOfRate) : slowest;
-            group->share[k] = std::max(time - base[k], 0.0) / r;
-            sum += group->share[k];
+            /* noise must not make a device look as fast as nothing; one without a share is taken for a slow one */
+            const double r       = rate[k] > 0 ? std::max(rate[k], slowest / c_leastOfRate) : slowest;
+            group->share.near[k] = std::max(time - base[k], 0.0) / r;
+            sum += group->share.near[k];
         }
         (sum > 1 ? high : low) = time;
     }
     for (int k = 0; k < group->num && slowest > 0; k++)
     {
-        group->share[k] /= sum;
+        group->share.near[k] /= sum;
     }
 }
 
 /* Times of the devices in ms. */
-static gmxfmm_status time_parts(gmxfmm_plan* plan, const TimedStep& step, const void* x, unsigned stages, double* ms)
+static gmxfmm_status time_devices(gmxfmm_plan* plan, const TimedStep& step, const void* x, unsigned stages, double* ms)
 {
     const fmm_device* d = plan->device;
     for (int i = 0; i < c_timedSteps; i++)
@@ -73,7 +67,7 @@ static gmxfmm_status time_parts(gmxfmm_plan* plan, const TimedStep& step, const 
         const DeviceSchedule& timed = d[k].schedule;
         float                 taken = 0;
         DeviceScope           scope(d[k].id);
-        if (k == 0 || has_work(&d[k], (stages & GMXFMM_STAGE_NEAR) != 0, has_slabs(plan)))
+        if (k == 0 || has_work(&d[k], (stages & GMXFMM_STAGE_NEAR) != 0, true))
         {
             FMM_CUDA(plan, cudaEventElapsedTime(&taken, timed.begin, timed.end));
         }
@@ -82,7 +76,7 @@ static gmxfmm_status time_parts(gmxfmm_plan* plan, const TimedStep& step, const 
     return GMXFMM_OK;
 }
 
-/* Tries shares of the near field, each from the times with those before, and keeps those with which the slowest part
+/* Tries shares of the near field, each from the times with those before, and keeps those with which the slowest device
  * took least. */
 static gmxfmm_status balance_near(gmxfmm_plan* plan, const TimedStep& step, const void* x)
 {
@@ -90,85 +84,69 @@ static gmxfmm_status balance_near(gmxfmm_plan* plan, const TimedStep& step, cons
     DeviceGroup* group = d->group;
     double       base[GMXFMM_MAX_DEVICES], ms[GMXFMM_MAX_DEVICES], best[GMXFMM_MAX_DEVICES], least = 0;
     FMM_TRY(fmm_cuda_permute(plan, x, fmm_cuda_position_copies(plan), d->schedule.own));
-    FMM_TRY(fmm_cuda_assign_parts(plan, d->schedule.own));
-    FMM_TRY(time_parts(plan, step, x, GMXFMM_STAGE_FAR, base));
+    FMM_TRY(fmm_cuda_copy_assignment(plan, d->schedule.own));
+    FMM_TRY(time_devices(plan, step, x, GMXFMM_STAGE_FAR, base));
     for (int round = 0; round < c_triedShares; round++)
     {
-        FMM_TRY(fmm_cuda_assign_parts(plan, d->schedule.own));
-        FMM_TRY(time_parts(plan, step, x, GMXFMM_STAGE_NEAR | GMXFMM_STAGE_FAR, ms));
+        FMM_TRY(fmm_cuda_copy_assignment(plan, d->schedule.own));
+        FMM_TRY(time_devices(plan, step, x, GMXFMM_STAGE_NEAR | GMXFMM_STAGE_FAR, ms));
         const double slowest = *std::max_element(ms, ms + group->num);
         if (round == 0 || slowest < least)
         {
             least = slowest;
-            std::copy(group->share, group->share + group->num, best);
+            std::copy(group->share.near, group->share.near + group->num, best);
         }
         balance(group, ms, base);
         fmm_cuda_set_warps(d);
     }
-    std::copy(best, best + group->num, group->share);
+    std::copy(best, best + group->num, group->share.near);
     fmm_cuda_set_warps(d);
-    return fmm_cuda_assign_parts(plan, d->schedule.own);
+    return fmm_cuda_copy_assignment(plan, d->schedule.own);
 }
 
 /* Near and far field of a step, in s, and what sends positions to the devices. */
 static gmxfmm_status time_fields(gmxfmm_plan* plan, const TimedStep& step, const void* x, double* seconds)
 {
-    gmxfmm_device_output fields;
-    std::memset(&fields, 0, sizeof(fields));
-    fields.stages              = GMXFMM_STAGE_PERMUTE | GMXFMM_STAGE_NEAR | GMXFMM_STAGE_FAR;
-    plan->device->group->timed = false;
+    gmxfmm_device_output fields = {};
+    fields.stages               = GMXFMM_STAGE_PERMUTE | GMXFMM_STAGE_NEAR | GMXFMM_STAGE_FAR;
+    plan->device->group->timed  = false;
     FMM_TRY(step.time(plan, x, &fields, c_comparedSteps, seconds));
     plan->device->group->timed = true;
     return GMXFMM_OK;
 }
 
-/* Shares of both fields. */
-struct BothShares
+static gmxfmm_status set_shares(gmxfmm_plan* plan, const DeviceShares& s)
 {
-    double near[GMXFMM_MAX_DEVICES], far[GMXFMM_MAX_DEVICES];
-};
-
-static BothShares shares_of(const DeviceGroup* group)
-{
-    BothShares s;
-    std::copy(group->share, group->share + group->num, s.near);
-    std::copy(group->far_share, group->far_share + group->num, s.far);
-    return s;
-}
-
-static gmxfmm_status set_shares(gmxfmm_plan* plan, const BothShares& s)
-{
-    DeviceGroup* group = plan->device->group;
-    std::copy(s.near, s.near + group->num, group->share);
+    plan->device->group->share = s;
     fmm_cuda_set_warps(plan->device);
-    fmm_cuda_set_leaf_parts(plan, s.far);
-    return fmm_cuda_set_slabs(plan, s.far, plan->device->schedule.own);
+    return fmm_cuda_divide_far(plan, s.far, plan->device->schedule.own);
 }
 
 /* Makes the present shares the best if with them the fields take less than *least. */
 static gmxfmm_status
-compare_shares(gmxfmm_plan* plan, const TimedStep& step, const void* x, double* least, BothShares* best)
+compare_shares(gmxfmm_plan* plan, const TimedStep& step, const void* x, double* least, DeviceShares* best)
 {
     double seconds = 0;
     FMM_TRY(time_fields(plan, step, x, &seconds));
     if (seconds < *least)
     {
         *least = seconds;
-        *best  = shares_of(plan->device->group);
+        *best  = plan->device->group->share;
     }
     return GMXFMM_OK;
 }
 
 /* The far field on all devices, if that is faster than on the first alone; equal shares of the near field, or balanced
- * ones: where steps are shorter than the host takes to launch them, times of parts tell little. */
+ * ones: where steps are shorter than the host takes to launch them, times of devices tell little. */
 static gmxfmm_status try_far_shares(gmxfmm_plan* plan, const TimedStep& step, const void* x)
 {
     const DeviceGroup* group = plan->device->group;
-    BothShares         best  = shares_of(group), s;
+    DeviceShares       best = group->share, s = best;
     double             least = 0;
     FMM_TRY(time_fields(plan, step, x, &least));
     least *= c_leastGain;
-    for (const double times_equal : plan->domain.tree != NULL || group->loaded ? c_firstSmallShares : c_firstFarShares)
+    for (const double times_equal :
+         plan->domain.tree != NULL || group->pairs_beside ? c_firstSmallShares : c_firstFarShares)
     {
         std::fill_n(s.near, group->num, 1.0 / group->num);
         s.far[0] = times_equal / group->num;
@@ -177,7 +155,7 @@ static gmxfmm_status try_far_shares(gmxfmm_plan* plan, const TimedStep& step, co
         FMM_TRY(balance_near(plan, step, x)); /* before graphs, which cannot load kernels */
         FMM_TRY(compare_shares(plan, step, x, &least, &best));
         FMM_TRY(set_shares(plan, s));
-        FMM_TRY(fmm_cuda_assign_parts(plan, plan->device->schedule.own));
+        FMM_TRY(fmm_cuda_copy_assignment(plan, plan->device->schedule.own));
         FMM_TRY(compare_shares(plan, step, x, &least, &best));
     }
     return set_shares(plan, best);
@@ -192,21 +170,13 @@ static gmxfmm_status try_shares(gmxfmm_plan* plan, const TimedStep& step, const 
     FMM_TRY(fmm_cuda_store_box(plan, d->schedule.own));
     if (!group->far_given)
     {
-        FMM_TRY(fmm_cuda_set_slabs(plan, first, d->schedule.own));
-        fmm_cuda_set_leaf_parts(plan, first);
+        FMM_TRY(fmm_cuda_divide_far(plan, first, d->schedule.own));
     }
     FMM_TRY(balance_near(plan, step, x));
-    if (!group->far_given && (fmm_cuda_can_have_slabs(plan) || fmm_cuda_can_share_leaves(plan)))
+    if (!group->far_given && fmm_cuda_can_share_far(plan))
     {
         FMM_TRY(try_far_shares(plan, step, x));
-        if (!has_slabs(plan))
-        {
-            FMM_TRY(fmm_cuda_release_slabs(plan));
-        }
-        if (!has_leaf_parts(plan))
-        {
-            FMM_TRY(fmm_cuda_release_leaf_parts(plan));
-        }
+        FMM_TRY(shares_far(plan) ? GMXFMM_OK : fmm_cuda_release_far(plan));
     }
     group->measured_n       = d->particles.sources.n;
     group->measured_targets = d->particles.targets.n;
@@ -220,55 +190,26 @@ gmxfmm_status fmm_cuda_find_shares(gmxfmm_plan* plan, const void* x, const Timed
 {
     DeviceGroup* group         = plan->device->group;
     group->timed               = true;
-    group->loaded              = plan->options.pairs_beside != 0;
+    group->pairs_beside        = plan->options.pairs_beside != 0;
     const gmxfmm_status status = try_shares(plan, step, x);
-    group->timed = group->loaded = false;
+    group->timed = group->pairs_beside = false;
     return status;
-}
-
-/* Another share of the first device, below 1, and of the others in their proportions; the number of warps. */
-static void set_first_share(fmm_device* device, double share)
-{
-    DeviceGroup* group  = device->group;
-    const double others = 1 - group->share[0];
-    for (int k = 1; k < group->num; k++)
-    {
-        group->share[k] = (1 - share) * (others > 0 ? group->share[k] / others : 1.0 / (group->num - 1));
-    }
-    group->share[0] = share;
-    fmm_cuda_set_warps(device);
 }
 
 gmxfmm_status fmm_device_set_first_share(gmxfmm_plan* plan, double share)
 {
+    DeviceGroup* group  = plan->device->group;
+    double*      near   = group->share.near;
+    const double others = 1 - near[0];
     if (!has_others(plan->device))
     {
         return fmm_fail(plan, GMXFMM_ERROR_UNSUPPORTED, "one device is used");
     }
-    set_first_share(plan->device, share);
+    for (int k = 1; k < group->num; k++)
+    {
+        near[k] = (1 - share) * (others > 0 ? near[k] / others : 1.0 / (group->num - 1));
+    }
+    near[0] = share;
+    fmm_cuda_set_warps(plan->device);
     return GMXFMM_OK;
-}
-
-void fmm_device_get_info(const gmxfmm_plan* plan, gmxfmm_info* info)
-{
-    const DeviceGroup* group = plan->device->group;
-    const DeviceTree*  tree  = &plan->device->far.tree;
-    if (plan->domain.tree != NULL)
-    {
-        info->num_cells = fmm_is_adaptive(plan) ? tree->leaves.num : tree->level[plan->domain.tree->depth].num;
-    }
-    info->shares[0] = info->far_shares[0] = 1;
-    if (group != NULL)
-    {
-        info->num_devices  = group->num;
-        info->devices_note = group->note;
-    }
-    for (int k = 0; group != NULL && k < group->num; k++)
-    {
-        info->devices[k]    = plan->device[k].id;
-        info->shares[k]     = group->share[k];
-        info->far_shares[k] = has_slabs(plan)        ? group->far_share[k]
-                              : has_leaf_parts(plan) ? fmm_cuda_share_of_leaves(plan, k)
-                                                     : k == 0;
-    }
 }

@@ -3,28 +3,16 @@
 #ifndef FMM_CUDA_EXPANSIONS_H
 #define FMM_CUDA_EXPANSIONS_H
 
-#include "cuda/expansions/far_part.h"
+#include "cuda/expansions/far_range.h"
 #include "cuda/geometry.h"
 #include "cuda/resources.h"
 
-/* Moments for the background that P2M computes: none; rows of sums of its blocks; and all of these added up. */
-enum class Moments
-{
-    None,
-    Rows,
-    Whole
-};
-
-enum
-{
-    c_background = 7 /* numbers that L2P needs of the background: moments (6), sum q */
-};
-
-/* p2m.cu: reserves memory for the present cells; computes multipoles of a part of the far field on the current device.
- * Its blocks begin at multiples of fmm_cuda_p2m_leaves, so that their sums do not depend on the parts. */
+/* p2m.cu: reserves memory for the present cells; computes multipoles, each device those of its range, on its stream for
+ * the far field, and moments for the background: where devices share it rows of sums of its blocks, else all of these
+ * added up. Blocks begin at multiples of fmm_cuda_p2m_leaves, so that their sums do not depend on the ranges. */
 gmxfmm_status fmm_cuda_p2m_reserve(gmxfmm_plan* plan);
 int           fmm_cuda_p2m_leaves(const gmxfmm_plan* plan);
-gmxfmm_status fmm_cuda_p2m(gmxfmm_plan* plan, const FarPart& far, Moments moments, cudaStream_t stream);
+gmxfmm_status fmm_cuda_p2m(gmxfmm_plan* plan, bool moments);
 
 /* Room on another device for what L2P needs of the background; its release. */
 gmxfmm_status fmm_cuda_reserve_background(gmxfmm_plan* plan, fmm_device* to);
@@ -34,7 +22,8 @@ void          fmm_cuda_release_background(gmxfmm_plan* plan, fmm_device* to);
  * to[num - 1] on other devices. */
 gmxfmm_status fmm_cuda_share_moments(gmxfmm_plan* plan, bool sum, double* const* to, int num, cudaStream_t stream);
 
-/* l2p.cu: potentials and fields of the targets in the cells of a part, into the first device's arrays. */
-gmxfmm_status fmm_cuda_l2p(gmxfmm_plan* plan, const FarPart& far, cudaStream_t stream);
+/* l2p.cu: potentials and fields of the targets, by each device in the cells of its range, into the first device's
+ * arrays. ready: event after which the background's moments can be used, or NULL. */
+gmxfmm_status fmm_cuda_l2p(gmxfmm_plan* plan, cudaEvent_t ready);
 
 #endif

@@ -457,7 +457,7 @@ __global__ void __launch_bounds__(32 * WARPS) l2p(L2pArgs<R> a)
 }
 
 template <class R>
-static gmxfmm_status launch_general(gmxfmm_plan* plan, const FarPart& far, L2pArgs<R> a, cudaStream_t stream)
+static gmxfmm_status launch_general(gmxfmm_plan* plan, const FarRange& far, L2pArgs<R> a, cudaStream_t stream)
 {
     const size_t size = static_cast<size_t>(harm_size(a.p)), wide = static_cast<size_t>(weight_stride(a.p));
     int          per = 16;
@@ -480,7 +480,7 @@ static size_t weights_bytes(int cells)
 }
 
 template <class R, int P, int WARPS, int T>
-static gmxfmm_status launch_blocks(gmxfmm_plan* plan, const FarPart& far, L2pArgs<R> a, int cells, cudaStream_t stream)
+static gmxfmm_status launch_blocks(gmxfmm_plan* plan, const FarRange& far, L2pArgs<R> a, int cells, cudaStream_t stream)
 {
     const size_t shared = weights_bytes<R, P>(cells);
     a.cells_per_block   = cells;
@@ -491,7 +491,7 @@ static gmxfmm_status launch_blocks(gmxfmm_plan* plan, const FarPart& far, L2pArg
 }
 
 template <class R, int P>
-static gmxfmm_status launch(gmxfmm_plan* plan, const FarPart& far, const L2pArgs<R>& a, cudaStream_t stream)
+static gmxfmm_status launch(gmxfmm_plan* plan, const FarRange& far, const L2pArgs<R>& a, cudaStream_t stream)
 {
     /* Few cells: a thread waits for its instructions and numbers, so that more threads with less to do are faster. All
      * parts of the far field have the kernel of the whole. */
@@ -508,7 +508,7 @@ static gmxfmm_status launch(gmxfmm_plan* plan, const FarPart& far, const L2pArgs
 }
 
 template <class R>
-static gmxfmm_status dispatch(gmxfmm_plan* plan, const FarPart& far, cudaStream_t stream)
+static gmxfmm_status dispatch(gmxfmm_plan* plan, const FarRange& far, cudaStream_t stream)
 {
     const fmm_device* d = plan->device;
     L2pArgs<R>        a;
@@ -540,7 +540,23 @@ static gmxfmm_status dispatch(gmxfmm_plan* plan, const FarPart& far, cudaStream_
     }
 }
 
-gmxfmm_status fmm_cuda_l2p(gmxfmm_plan* plan, const FarPart& far, cudaStream_t stream)
+gmxfmm_status fmm_cuda_l2p(gmxfmm_plan* plan, cudaEvent_t ready)
 {
-    return is_double(plan) ? dispatch<double>(plan, far, stream) : dispatch<float>(plan, far, stream);
+    for (int k = 0; k < num_devices(plan->device); k++)
+    {
+        FarRange           far    = far_range(plan, k);
+        const cudaStream_t stream = plan->device[k].schedule.far;
+        DeviceScope        scope(plan->device[k].id);
+        if (!convolves(plan, k))
+        {
+            continue;
+        }
+        if (ready != NULL)
+        {
+            FMM_CUDA(plan, cudaStreamWaitEvent(stream, ready, 0));
+            far.has_chains = false;
+        }
+        FMM_TRY(is_double(plan) ? dispatch<double>(plan, far, stream) : dispatch<float>(plan, far, stream));
+    }
+    return GMXFMM_OK;
 }

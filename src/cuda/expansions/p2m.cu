@@ -21,6 +21,14 @@ enum
     c_mostStaged = 1024   /* particles that its block fetches to shared memory, at most */
 };
 
+/* Moments for the background: none; rows of sums of the blocks; and all of these added up. */
+enum class Moments
+{
+    None,
+    Rows,
+    Whole
+};
+
 template <class R>
 struct P2mArgs
 {
@@ -427,7 +435,7 @@ int fmm_cuda_p2m_leaves(const gmxfmm_plan* plan)
 }
 
 template <class R>
-static gmxfmm_status dispatch(gmxfmm_plan* plan, const FarPart& far, Moments moments, cudaStream_t stream)
+static gmxfmm_status dispatch(gmxfmm_plan* plan, const FarRange& far, Moments moments, cudaStream_t stream)
 {
     fmm_device* d = plan->device;
     P2mArgs<R>  a;
@@ -472,9 +480,21 @@ static gmxfmm_status dispatch(gmxfmm_plan* plan, const FarPart& far, Moments mom
     return GMXFMM_OK;
 }
 
-gmxfmm_status fmm_cuda_p2m(gmxfmm_plan* plan, const FarPart& far, Moments moments, cudaStream_t stream)
+gmxfmm_status fmm_cuda_p2m(gmxfmm_plan* plan, bool moments)
 {
-    return is_double(plan) ? dispatch<double>(plan, far, moments, stream) : dispatch<float>(plan, far, moments, stream);
+    for (int k = 0; k < num_devices(plan->device); k++)
+    {
+        const FarRange        far = far_range(plan, k);
+        const Moments         of  = !moments ? Moments::None : far.shared ? Moments::Rows : Moments::Whole;
+        const DeviceSchedule& s   = plan->device[k].schedule;
+        DeviceScope           scope(plan->device[k].id);
+        if (convolves(plan, k))
+        {
+            FMM_TRY(is_double(plan) ? dispatch<double>(plan, far, of, s.far) : dispatch<float>(plan, far, of, s.far));
+            FMM_CUDA(plan, far.shared ? cudaEventRecord(s.p2m_done, s.far) : cudaSuccess);
+        }
+    }
+    return GMXFMM_OK;
 }
 
 gmxfmm_status fmm_cuda_share_moments(gmxfmm_plan* plan, bool sum, double* const* to, int num, cudaStream_t stream)

@@ -15,7 +15,7 @@ gmxfmm_status fmm_cuda_p2p_all(gmxfmm_plan* plan, cudaStream_t stream);
 /* The part of the near virial due to forces through the faces of the box, for cells of one level; it needs the
  * positions only. */
 gmxfmm_status fmm_cuda_near_faces(gmxfmm_plan* plan, cudaStream_t stream);
-/* Rows of device->near.virial. On an octree, and where fmm_has_places, P2P writes one for each tile. With other cells
+/* Rows of device->near.virial. On an octree, and where fmm_has_given, P2P writes one for each tile. With other cells
  * of one level near_faces writes them, and the sum over particles of position times near force is to be added. */
 int fmm_cuda_near_virial_rows(const gmxfmm_plan* plan, int tiles);
 /* Room for them: where P2P writes one for each tile, for as many as there are tiles now or can be after an assignment
@@ -25,12 +25,12 @@ gmxfmm_status fmm_cuda_reserve_near_virial(gmxfmm_plan* plan);
 /* Positions and box that P2P takes: the caller's numbers where these have more digits. */
 static inline const DeviceBuffer& pair_positions(const gmxfmm_plan* plan, const ParticleSet& set)
 {
-    return fmm_has_places(plan) ? set.places : set.xq;
+    return fmm_has_given(plan) ? set.given : set.xq;
 }
 
 static inline const DeviceBuffer& pair_box(const gmxfmm_plan* plan, const DeviceDomain& domain)
 {
-    return fmm_has_places(plan) ? domain.no_box : domain.box;
+    return fmm_has_given(plan) ? domain.no_box : domain.box;
 }
 
 /* near_set.cu: the near vectors of the plan's cells on the device. */

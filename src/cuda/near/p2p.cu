@@ -22,7 +22,7 @@
  * A target without a charge may stand where a source does. Its sums are not finite then; output.cu computes them again
  * (uncharged.h).
  *
- * In an open system positions are the caller's own numbers, if the step has all their digits (fmm_has_places), in a
+ * In an open system positions are the caller's own numbers, if the step has all their digits (fmm_has_given), in a
  * unit that is a power of two, and there are no shifts between cells. The sums are in that unit, too; output.cu brings
  * them into units of u.
  */
@@ -741,7 +741,7 @@ static int num_faces(const gmxfmm_plan* plan)
 /* Whether P2P adds up the virial of each pair. */
 static bool adds_virial(const gmxfmm_plan* plan)
 {
-    return plan->domain.tree != NULL || fmm_has_places(plan);
+    return plan->domain.tree != NULL || fmm_has_given(plan);
 }
 
 int fmm_cuda_near_virial_rows(const gmxfmm_plan* plan, int tiles)
@@ -790,11 +790,11 @@ P2pArgs<R> fmm_cuda_p2p_args(const gmxfmm_plan* plan, const fmm_device* d)
     a.small         = 0;
     a.run_start     = fmm_is_adaptive(plan) ? first->far.tree.leaves.run_start.as<int>() : NULL;
     a.runs          = fmm_is_adaptive(plan) ? first->far.tree.leaves.runs.as<int2>() : NULL;
-    if (fmm_has_places(plan))
+    if (fmm_has_given(plan))
     {
         const fmm_cells* c = &plan->domain.cells;
-        a.least            = static_cast<R>(square(plan->options.min_distance * fmm_place_scale(plan)));
-        a.away             = static_cast<R>((c->origin[0] + (c->n[0] + c_farthest) * c->edge) * fmm_place_scale(plan));
+        a.least            = static_cast<R>(square(plan->options.min_distance * fmm_given_scale(plan)));
+        a.away             = static_cast<R>((c->origin[0] + (c->n[0] + c_farthest) * c->edge) * fmm_given_scale(plan));
     }
     for (int i = 0; i < 3; i++)
     {
@@ -856,7 +856,7 @@ static gmxfmm_status launch_wanted(gmxfmm_plan* plan, const StepWanted& wanted, 
 template <class R>
 static gmxfmm_status launch_own(gmxfmm_plan* plan, fmm_device* d, const StepWanted& wanted, cudaStream_t stream)
 {
-    P2pLaunch<R> l = {fmm_cuda_p2p_args<R>(plan, d), warps_of(plan, d), &d->allowed, stream};
+    P2pLaunch<R> l = {fmm_cuda_p2p_args<R>(plan, d), d->range.warps, &d->allowed, stream};
     if (has_others(plan->device))
     {
         l.args.num_tiles = &d->range.tiles.as<TileRange>()->num_tiles;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* What each of several devices computes of a step (devices/parts.h, slabs.h, leaf_parts.h). */
+/* The range of a step that a device computes (DeviceRange): what it has of each stage. */
 #ifndef FMM_CUDA_RANGE_H
 #define FMM_CUDA_RANGE_H
 
@@ -8,6 +8,7 @@
 enum
 {
     c_allTiles     = 1 << 16, /* what shares are parts of */
+    c_octants      = 8,       /* of leaves, by which child of their parents they are */
     c_runs         = 3,       /* of layers whose particles a device needs: two near its tiles, one of its far field */
     c_fillingTiles = 16,      /* of P2P, for a multiprocessor, of 24 that it has room for */
     c_manyTiles    = 72       /* three times that */
@@ -39,49 +40,51 @@ static inline bool has_others(const fmm_device* d)
     return num_devices(d) > 1;
 }
 
-/* Whether the first device has a part of the near field. */
-static inline bool has_own_part(const fmm_device* d)
+static inline bool has_layers(const fmm_device* d)
 {
-    return !has_others(d) || d->range.end_share > 0;
+    return d->range.grid.end_layer > d->range.grid.first_layer;
 }
 
-/* Whether a device but the first does anything in a step of these fields. */
+static inline bool has_columns(const fmm_device* d)
+{
+    return d->range.grid.end_column > d->range.grid.first_column;
+}
+
+/* Whether device k has stages of the convolution. The first has to wait for the others in any case. */
+static inline bool convolves(const gmxfmm_plan* plan, int k)
+{
+    return k == 0 || has_layers(&plan->device[k]) || has_columns(&plan->device[k]);
+}
+
+/* Whether another device than the first does anything in a step of these fields. */
 static inline bool has_work(const fmm_device* d, bool near, bool far)
 {
-    return (near && d->range.warps > 0) || (far && d->range.has_slab);
+    return (near && d->range.warps > 0) || (far && (has_layers(d) || has_columns(d)));
 }
 
-/* Whether devices share the far field. */
-static inline bool has_slabs(const gmxfmm_plan* plan)
+/* Whether devices share the far field, or M2L of an octree's leaves. */
+static inline bool shares_far(const gmxfmm_plan* plan)
 {
-    const DeviceGroup* group = plan->device->group;
-    return group != NULL && group->slabs && group->slab_arrays == plan->far.arrays;
+    return plan->device->group->shares_far;
 }
 
-/* Whether devices share M2L of the leaves. */
-static inline bool has_leaf_parts(const gmxfmm_plan* plan)
+static inline bool shares_cells(const gmxfmm_plan* plan)
 {
-    const DeviceGroup* group = plan->device->group;
-    return group != NULL && group->leaves && group->leaf_arrays == plan->far.arrays;
+    return shares_far(plan) && plan->domain.tree == NULL;
 }
 
-/* Warps of P2P on a device, and for each multiprocessor of it. */
-static inline int warps_of(const gmxfmm_plan* plan, const fmm_device* d)
+/* Warps of P2P on a device for each multiprocessor of it. */
+static inline int tiles_each(const fmm_device* d)
 {
-    return has_others(plan->device) ? d->range.warps : targets_of(plan->device)->launched_tiles;
-}
-
-static inline int tiles_each(const gmxfmm_plan* plan, const fmm_device* d)
-{
-    return warps_of(plan, d) / d->limits.processors;
+    return d->range.warps / d->limits.processors;
 }
 
 /* Whether P2P begins behind the transform of the multipoles, by its tiles for a multiprocessor. Its warps take a
  * multiprocessor's shared memory and stay long: if they fill the device, the transform, for which all of the far field
  * waits, would wait for them. Where there are many more, the device has work enough for both at any time. */
-static inline bool follows_transform(const gmxfmm_plan* plan, const fmm_device* d)
+static inline bool follows_transform(const fmm_device* d)
 {
-    const int tiles = tiles_each(plan, d);
+    const int tiles = tiles_each(d);
     return tiles >= c_fillingTiles && tiles < c_manyTiles;
 }
 

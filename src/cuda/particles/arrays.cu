@@ -151,9 +151,9 @@ static gmxfmm_status reserve_set(gmxfmm_plan* plan, ParticleSet* set, int64_t nu
     FMM_TRY(fmm_device_reserve(plan, &set->cell_of, n * sizeof(int)));
     FMM_TRY(fmm_device_reserve(plan, &set->anchor, n * sizeof(Anchor)));
     FMM_TRY(fmm_device_reserve(plan, &set->xq, n * 4 * real_size(plan)));
-    if (fmm_has_places(plan))
+    if (fmm_has_given(plan))
     {
-        FMM_TRY(fmm_device_reserve(plan, &set->places, n * 4 * real_size(plan)));
+        FMM_TRY(fmm_device_reserve(plan, &set->given, n * 4 * real_size(plan)));
     }
     set->n = static_cast<int>(num);
     return GMXFMM_OK;
@@ -242,7 +242,7 @@ gmxfmm_status fmm_cuda_reserve_scaled(gmxfmm_plan* plan)
 /* Positions that P2P takes (near.h), which are as many bytes in each array. */
 static gmxfmm_status reserve_positions(gmxfmm_plan* plan, ParticleSet* to, size_t bytes)
 {
-    return fmm_device_reserve(plan, fmm_has_places(plan) ? &to->places : &to->xq, bytes);
+    return fmm_device_reserve(plan, fmm_has_given(plan) ? &to->given : &to->xq, bytes);
 }
 
 gmxfmm_status fmm_cuda_reserve_particle_copies(gmxfmm_plan* plan, fmm_device* to)

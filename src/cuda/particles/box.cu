@@ -13,7 +13,7 @@ gmxfmm_status fmm_cuda_create_domain(gmxfmm_plan* plan)
 {
     DeviceDomain* d = &plan->device->domain;
     FMM_TRY(fmm_device_reserve(plan, &d->box, sizeof(BoxValues)));
-    if (fmm_has_places(plan))
+    if (fmm_has_given(plan))
     {
         FMM_TRY(fmm_device_reserve(plan, &d->no_box, sizeof(BoxValues)));
         FMM_CUDA(plan, cudaMemset(d->no_box.memory, 0, sizeof(BoxValues)));
@@ -67,5 +67,5 @@ void fmm_cuda_swap_box(fmm_device* device)
 
 gmxfmm_status fmm_cuda_reserve_box_copy(gmxfmm_plan* plan, fmm_device* to)
 {
-    return fmm_device_reserve(plan, fmm_has_places(plan) ? &to->domain.no_box : &to->domain.box, sizeof(BoxValues));
+    return fmm_device_reserve(plan, fmm_has_given(plan) ? &to->domain.no_box : &to->domain.box, sizeof(BoxValues));
 }

@@ -22,7 +22,7 @@ struct PermuteArgs
 {
     Geometry              g;
     const BoxValues*      box;
-    double                inverse_n[3], place_scale;
+    double                inverse_n[3], given_scale;
     int                   n;
     const int *           sorted, *cell_of;
     const fmm_leaf_place* leaves; /* of several levels; NULL: anchors have the places of cells */
@@ -182,13 +182,13 @@ static __device__ void add_left(const LeftPart& part, double charge, unsigned pa
     }
 }
 
-/* Position of a particle relative to its cell's centre, of the image nearest to its position at assign. places: NULL,
+/* Position of a particle relative to its cell's centre, of the image nearest to its position at assign. given: NULL,
  * or the caller's numbers in the same order, for P2P. scaled: of leaves of several levels, the same in their units.
  * SEND: there are copies; neighbouring threads store neighbouring particles there, so that the way to another device is
  * used well. */
 template <class R, class X, bool SEND>
 static __device__ LeftPart place_particle(
-    const PermuteArgs& a, const Anchor& anchor, int s, const X* x, Vec4<R>* xq, Vec4<R>* places, Vec4<R>* scaled)
+    const PermuteArgs& a, const Anchor& anchor, int s, const X* x, Vec4<R>* xq, Vec4<R>* given, Vec4<R>* scaled)
 {
     const X*     place   = x + 3 * static_cast<size_t>(a.sorted[s]);
     const double from[3] = {static_cast<double>(place[0]), static_cast<double>(place[1]),
@@ -253,17 +253,17 @@ static __device__ LeftPart place_particle(
         const double unit = 1 / edge; /* a power of two */
         scaled[s]         = {static_cast<R>(y[0] * unit), static_cast<R>(y[1] * unit), static_cast<R>(y[2] * unit), q};
     }
-    if (places != NULL)
+    if (given != NULL)
     {
-        places[s] = {static_cast<R>(from[0] * a.place_scale), static_cast<R>(from[1] * a.place_scale),
-                     static_cast<R>(from[2] * a.place_scale), q};
+        given[s] = {static_cast<R>(from[0] * a.given_scale), static_cast<R>(from[1] * a.given_scale),
+                    static_cast<R>(from[2] * a.given_scale), q};
     }
     return left;
 }
 
 template <class R, class X, bool SEND>
 __global__ void __launch_bounds__(c_threads)
-    permute(const __grid_constant__ PermuteArgs a, const X* x, Vec4<R>* xq, Vec4<R>* places, Vec4<R>* scaled)
+    permute(const __grid_constant__ PermuteArgs a, const X* x, Vec4<R>* xq, Vec4<R>* given, Vec4<R>* scaled)
 {
     const int s      = static_cast<int>(blockIdx.x * c_threads + threadIdx.x);
     LeftPart  left   = {0, 0, 0};
@@ -274,7 +274,7 @@ __global__ void __launch_bounds__(c_threads)
         const Anchor anchor = a.anchor[s];
         charge              = anchor.charge;
         number              = static_cast<unsigned>(a.sorted[s]);
-        left                = place_particle<R, X, SEND>(a, anchor, s, x, xq, places, scaled);
+        left                = place_particle<R, X, SEND>(a, anchor, s, x, xq, given, scaled);
     }
     if (a.left.exponent > 0)
     {
@@ -367,7 +367,7 @@ launch(gmxfmm_plan* plan, const ParticleSet* set, const void* x, const PositionC
     a.results     = d->output.results.as<StepResults>();
     a.assigned    = d->particles.assign_results.as<AssignResults>();
     a.charges     = d->charges.results.as<ChargeResults>();
-    a.place_scale = fmm_has_places(plan) ? fmm_place_scale(plan) : 0;
+    a.given_scale = fmm_has_given(plan) ? fmm_given_scale(plan) : 0;
     a.cell_start  = set->cell_start.as<int>();
     a.copies      = copies;
     a.left        = left_args(plan, set);
@@ -378,14 +378,14 @@ launch(gmxfmm_plan* plan, const ParticleSet* set, const void* x, const PositionC
     if (a.n > 0)
     {
         const int blocks = blocks_for(a.n, c_threads);
-        Vec4<R>*  xq = set->xq.as<Vec4<R>>(), *places = set->places.as<Vec4<R>>(), *scaled = set->scaled.as<Vec4<R>>();
+        Vec4<R>*  xq = set->xq.as<Vec4<R>>(), *given = set->given.as<Vec4<R>>(), *scaled = set->scaled.as<Vec4<R>>();
         if (copies.num > 0)
         {
-            permute<R, X, true><<<blocks, c_threads, 0, stream>>>(a, static_cast<const X*>(x), xq, places, scaled);
+            permute<R, X, true><<<blocks, c_threads, 0, stream>>>(a, static_cast<const X*>(x), xq, given, scaled);
         }
         else
         {
-            permute<R, X, false><<<blocks, c_threads, 0, stream>>>(a, static_cast<const X*>(x), xq, places, scaled);
+            permute<R, X, false><<<blocks, c_threads, 0, stream>>>(a, static_cast<const X*>(x), xq, given, scaled);
         }
         FMM_CUDA(plan, cudaGetLastError());
     }

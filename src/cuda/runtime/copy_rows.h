@@ -29,4 +29,14 @@ __global__ void __launch_bounds__(c_copyThreads) copy_rows(RowsPart a, const T* 
     }
 }
 
+/* By the current device. */
+template <class T>
+static inline cudaError_t
+launch_copy_rows(const RowsPart& a, const void* from, void* to, int processors, cudaStream_t stream)
+{
+    copy_rows<<<c_copyBlocks * processors, c_copyThreads, 0, stream>>>(a, static_cast<const T*>(from),
+                                                                       static_cast<T*>(to));
+    return cudaGetLastError();
+}
+
 #endif

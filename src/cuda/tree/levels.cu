@@ -215,26 +215,29 @@ __global__ void find_leaf_cells(LevelGrid g, Geometry near, const int* index, in
     }
 }
 
-gmxfmm_status fmm_cuda_octree_status(gmxfmm_plan* plan, gmxfmm_status status)
+gmxfmm_status fmm_cuda_tree_status(gmxfmm_plan* plan, const DeviceTree* tree, gmxfmm_status status)
 {
-    const fmm_octree_operators* ops = plan->device->far.tree.operators;
+    const fmm_octree_operators* ops = tree->operators;
     return status == GMXFMM_OK
                ? status
                : fmm_fail(plan, status, "%s", ops != NULL ? fmm_octree_message(ops) : "out of memory for an octree");
 }
 
-/* Adds changes of the operators' memory to plan->bytes. */
-static void count_bytes(gmxfmm_plan* plan)
+gmxfmm_status fmm_cuda_octree_status(gmxfmm_plan* plan, gmxfmm_status status)
 {
-    DeviceTree*  tree  = &plan->device->far.tree;
+    return fmm_cuda_tree_status(plan, &plan->device->far.tree, status);
+}
+
+void fmm_cuda_count_operators(gmxfmm_plan* plan, DeviceTree* tree)
+{
     const size_t bytes = tree->operators != NULL ? fmm_octree_bytes(tree->operators) : 0;
     plan->bytes += bytes - tree->operator_bytes;
     tree->operator_bytes = bytes;
 }
 
-gmxfmm_status fmm_cuda_rotation_create(gmxfmm_plan* plan, int order)
+gmxfmm_status fmm_cuda_rotation_create(gmxfmm_plan* plan, fmm_device* device, int order)
 {
-    DeviceTree* tree = &plan->device->far.tree;
+    DeviceTree* tree = &device->far.tree;
     char        message[sizeof(plan->message)];
     if (fmm_rotation_is_for(tree->rotation, order, is_double(plan)))
     {
@@ -246,20 +249,27 @@ gmxfmm_status fmm_cuda_rotation_create(gmxfmm_plan* plan, int order)
     return status == GMXFMM_OK ? GMXFMM_OK : fmm_fail(plan, status, "%s", message);
 }
 
-gmxfmm_status fmm_cuda_tree_create(gmxfmm_plan* plan)
+gmxfmm_status fmm_cuda_make_operators(gmxfmm_plan* plan, fmm_device* device)
 {
-    DeviceTree* tree = &plan->device->far.tree;
+    DeviceTree* tree = &device->far.tree;
     fmm_octree_destroy(tree->operators);
     tree->operators = NULL;
     const gmxfmm_status status =
         fmm_octree_create(&tree->operators, plan->domain.tree, &plan->domain.cells, plan->far.order, is_double(plan));
-    count_bytes(plan);
-    FMM_TRY(fmm_cuda_octree_status(plan, status));
+    fmm_cuda_count_operators(plan, tree);
+    FMM_TRY(fmm_cuda_tree_status(plan, tree, status));
     if (plan->far.m2l == GMXFMM_M2L_ROTATION)
     {
-        FMM_TRY(fmm_cuda_rotation_create(plan, plan->far.order));
+        FMM_TRY(fmm_cuda_rotation_create(plan, device, plan->far.order));
         fmm_octree_set_rotation(tree->operators, tree->rotation);
     }
+    return GMXFMM_OK;
+}
+
+gmxfmm_status fmm_cuda_tree_create(gmxfmm_plan* plan)
+{
+    DeviceTree* tree = &plan->device->far.tree;
+    FMM_TRY(fmm_cuda_make_operators(plan, plan->device));
     FMM_TRY(fmm_cuda_octree_status(plan, fmm_octree_reserve(tree->operators, plan->far.m2l, 0)));
     return fmm_device_reserve(plan, &tree->strain, 6 * sizeof(double));
 }
@@ -269,15 +279,24 @@ void fmm_cuda_tree_destroy(fmm_device* device)
     DeviceTree* tree = &device->far.tree;
     fmm_octree_destroy(tree->operators);
     fmm_rotation_destroy(tree->rotation);
+    tree->operators = NULL;
+    tree->rotation  = NULL;
 }
 
+/* On all devices that have operators of these arrays, which the first one makes before others. */
 gmxfmm_status fmm_cuda_tree_set_shape(gmxfmm_plan* plan)
 {
-    fmm_device* d = plan->device;
-    FMM_CUDA(plan, cudaDeviceSynchronize()); /* a step may still be using the tables */
-    FMM_TRY(fmm_cuda_octree_status(plan,
-                                   fmm_octree_set_shape(d->far.tree.operators, &plan->domain.cells, d->schedule.own)));
-    FMM_CUDA(plan, cudaStreamSynchronize(d->schedule.own));
+    const int num = plan->device->group->far_arrays == plan->far.arrays ? num_devices(plan->device) : 1;
+    for (int k = 0; k < num; k++)
+    {
+        const fmm_device* d    = &plan->device[k];
+        const DeviceTree* tree = &d->far.tree;
+        DeviceScope       scope(d->id);
+        FMM_CUDA(plan, cudaDeviceSynchronize()); /* a step may still be using the tables */
+        FMM_TRY(fmm_cuda_tree_status(plan, tree,
+                                     fmm_octree_set_shape(tree->operators, &plan->domain.cells, d->schedule.own)));
+        FMM_CUDA(plan, cudaStreamSynchronize(d->schedule.own));
+    }
     return GMXFMM_OK;
 }
 
@@ -410,7 +429,7 @@ static gmxfmm_status reserve_scratch(gmxfmm_plan* plan, int num)
     fmm_octree_operators* ops = plan->device->far.tree.operators;
     FMM_TRY(fmm_cuda_octree_status(plan, fmm_is_adaptive(plan) ? fmm_octree_reserve_cells(ops, plan->far.m2l, num)
                                                                : fmm_octree_reserve(ops, plan->far.m2l, num)));
-    count_bytes(plan);
+    fmm_cuda_count_operators(plan, &plan->device->far.tree);
     return fmm_cuda_p2m_reserve(plan);
 }
 

@@ -118,7 +118,7 @@ static gmxfmm_status set_grid(gmxfmm_plan* plan)
     fmm_cpu*     cpu    = plan->cpu;
     const int*   n      = plan->domain.cells.n;
     const size_t before = plan->bytes;
-    /* slabs enough for all threads, and few enough to add up: of whole layers, or as many of each layer */
+    /* blocks enough for all threads, and few enough to add up: of whole layers, or as many of each layer */
     const int of_layer = n[0] < 256 ? 256 / n[0] : 1;
     cpu->partial_rows  = plan->domain.tree != NULL ? 256 : n[0] * (of_layer < n[1] * n[2] ? of_layer : n[1] * n[2]);
     cpu->partial       = fmm_alloc(plan, (size_t)cpu->partial_rows * FMM_PARTIAL * sizeof(double));

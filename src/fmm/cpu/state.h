@@ -22,7 +22,7 @@ typedef struct
     double* charge;             /* of charges, NULL for targets */
     void *  near_phi, *far_phi; /* potentials, unit 1/u */
     void *  ex, *ey, *ez;       /* field, near and far, unit 1/u^2 */
-    void*   place[3];           /* where fmm_has_places: the caller's numbers, times fmm_place_scale; else NULL */
+    void*   given[3];           /* where fmm_has_given: the caller's numbers, times fmm_given_scale; else NULL */
     float (*reference)[3];      /* position in the cell at assign, in cells: tells which image of a particle is meant */
     size_t bytes;               /* of all these */
 } fmm_particle_set;
@@ -48,7 +48,7 @@ static inline int fmm_image(unsigned packed, int d)
 
 enum
 {
-    FMM_PARTIAL = 32 /* reals a row of fmm_cpu.partial: sums of one thread, or of one slab of cells */
+    FMM_PARTIAL = 32 /* reals a row of fmm_cpu.partial: sums of one thread, or of one block of cells */
 };
 
 /* What the two paths through the far field do in different ways: convolution/far.c and octree/far.c. */
@@ -93,7 +93,7 @@ typedef struct fmm_cpu
 
     void*  scratch;       /* per thread: gathered near particles, expansions of a block of cells */
     size_t scratch_bytes; /* per thread */
-    /* Sums over all particles are made in rows, each of a slab of cells, and the rows are added up in their order: the
+    /* Sums over all particles are made in rows, each of a block of cells, and the rows are added up in their order: the
      * same bits whatever the number of threads and of ranks. No row has cells of two layers. */
     double* partial;
     int     partial_rows;

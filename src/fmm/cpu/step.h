@@ -56,7 +56,7 @@ typedef enum
  * of a close pair of an open system, which may be any number of times as large, their digits would be lost. */
 static inline int fmm_far_is_first(const gmxfmm_plan* plan, fmm_wanted wanted)
 {
-    return wanted == FMM_VIRIAL && fmm_has_places(plan);
+    return wanted == FMM_VIRIAL && fmm_has_given(plan);
 }
 
 /* Adds the time since *from to *sum and starts anew. */

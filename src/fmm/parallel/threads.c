@@ -22,7 +22,7 @@ typedef struct
 {
     gmxfmm_threads* all;
     int             rank;
-} place;
+} member;
 
 struct gmxfmm_threads
 {
@@ -32,7 +32,7 @@ struct gmxfmm_threads
     int             waiting;
     unsigned        turn; /* of waiting: those of the turn before may go */
     shown*          shown;
-    place*          places;
+    member*         members;
 };
 
 static void wait_for_all(gmxfmm_threads* t)
@@ -54,7 +54,7 @@ static void wait_for_all(gmxfmm_threads* t)
 
 static int all_gather(void* context, const void* send, size_t bytes, void* receive)
 {
-    const place*    p      = context;
+    const member*   p      = context;
     gmxfmm_threads* t      = p->all;
     t->shown[p->rank].data = send;
     wait_for_all(t);
@@ -81,7 +81,7 @@ static const gmxfmm_parcel* parcel_for(const shown* peer, int rank)
 
 static int exchange(void* context, int n, const gmxfmm_parcel* m)
 {
-    const place*    p         = context;
+    const member*   p         = context;
     gmxfmm_threads* t         = p->all;
     int             failed    = 0;
     t->shown[p->rank].n       = n;
@@ -125,13 +125,13 @@ gmxfmm_status gmxfmm_threads_create(gmxfmm_threads** threads, int size)
     {
         return GMXFMM_ERROR_MEMORY;
     }
-    made->size   = size;
-    made->shown  = calloc((size_t)size, sizeof(*made->shown));
-    made->places = calloc((size_t)size, sizeof(*made->places));
-    if (made->shown == NULL || made->places == NULL || pthread_mutex_init(&made->mutex, NULL) != 0)
+    made->size    = size;
+    made->shown   = calloc((size_t)size, sizeof(*made->shown));
+    made->members = calloc((size_t)size, sizeof(*made->members));
+    if (made->shown == NULL || made->members == NULL || pthread_mutex_init(&made->mutex, NULL) != 0)
     {
         free(made->shown);
-        free(made->places);
+        free(made->members);
         free(made);
         return GMXFMM_ERROR_MEMORY;
     }
@@ -139,13 +139,13 @@ gmxfmm_status gmxfmm_threads_create(gmxfmm_threads** threads, int size)
     {
         pthread_mutex_destroy(&made->mutex);
         free(made->shown);
-        free(made->places);
+        free(made->members);
         free(made);
         return GMXFMM_ERROR_MEMORY;
     }
     for (int r = 0; r < size; r++)
     {
-        made->places[r] = (place){made, r};
+        made->members[r] = (member){made, r};
     }
     *threads = made;
     return GMXFMM_OK;
@@ -156,7 +156,7 @@ gmxfmm_comm gmxfmm_threads_comm(gmxfmm_threads* threads, int rank)
     gmxfmm_comm comm = {0};
     if (threads != NULL && rank >= 0 && rank < threads->size)
     {
-        comm = (gmxfmm_comm){rank, threads->size, &threads->places[rank], all_gather, exchange, 0};
+        comm = (gmxfmm_comm){rank, threads->size, &threads->members[rank], all_gather, exchange, 0};
     }
     return comm;
 }
@@ -168,7 +168,7 @@ void gmxfmm_threads_destroy(gmxfmm_threads* threads)
         pthread_cond_destroy(&threads->moved);
         pthread_mutex_destroy(&threads->mutex);
         free(threads->shown);
-        free(threads->places);
+        free(threads->members);
         free(threads);
     }
 }

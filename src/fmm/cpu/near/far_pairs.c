@@ -20,30 +20,30 @@ enum
     c_sums   = 10
 };
 
-/* In an open system these are the caller's own numbers where the step has all their digits (fmm_has_places), in a unit
+/* In an open system these are the caller's own numbers where the step has all their digits (fmm_has_given), in a unit
  * of their own, which is returned in u. */
 static double set_places(const gmxfmm_plan* plan, double (*at)[4])
 {
-    const fmm_particle_set* p      = &plan->cpu->sources;
-    const fmm_arrays        a      = fmm_arrays_of(p);
-    const real*             x[3]   = {a.x, a.y, a.z};
-    const int               places = fmm_has_places(plan);
+    const fmm_particle_set* p     = &plan->cpu->sources;
+    const fmm_arrays        a     = fmm_arrays_of(p);
+    const real*             x[3]  = {a.x, a.y, a.z};
+    const int               given = fmm_has_given(plan);
 #pragma omp parallel for schedule(static) num_threads(plan->num_threads)
     for (int s = 0; s < plan->particles.n; s++)
     {
         double centre[3], y[3] = {0, 0, 0};
-        if (!places)
+        if (!given)
         {
             fmm_cell_centre(plan, p->cell_of[p->sorted[s]], centre);
             fmm_cartesian(plan->domain.cells.cell, centre, y);
         }
         for (int d = 0; d < 3; d++)
         {
-            at[s][d] = places ? (double)((const real*)p->place[d])[s] : y[d] + (double)x[d][s];
+            at[s][d] = given ? (double)((const real*)p->given[d])[s] : y[d] + (double)x[d][s];
         }
         at[s][3] = (double)a.q[s];
     }
-    return places ? 1 / (fmm_place_scale(plan) * plan->domain.cells.u) : 1;
+    return given ? 1 / (fmm_given_scale(plan) * plan->domain.cells.u) : 1;
 }
 
 /* Sums over the row begin .. end - 1 of the particle at here[3]. */

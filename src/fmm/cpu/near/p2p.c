@@ -8,7 +8,7 @@
  * A particle without charge may stand where another one does, as virtual sites do. As a source it is moved away, and
  * as a target it has the sources at its place masked.
  *
- * In an open system positions are the caller's own numbers, if the step has all their digits (fmm_has_places), in a
+ * In an open system positions are the caller's own numbers, if the step has all their digits (fmm_has_given), in a
  * unit that is a power of two; sums are brought into units of u for each target.
  */
 #include "fmm/cpu/near/p2p.h"
@@ -37,30 +37,30 @@ typedef struct
     real        unit;      /* of these positions over u */
     real        least;     /* square of the distance below which pairs have no force (min_distance); 0: none */
     int         uncharged; /* whether any source has no charge */
-} near_places;
+} near_positions;
 
 /* No particle is more than 100 cells away from its own (fmm_permute). */
 static const double c_farthest = 200;
 
-static near_places places_of(const gmxfmm_plan* plan, const fmm_particle_set* p)
+static near_positions places_of(const gmxfmm_plan* plan, const fmm_particle_set* p)
 {
     const fmm_cells* c     = &plan->domain.cells;
     const double     least = plan->options.min_distance / c->u;
-    if (!fmm_has_places(plan))
+    if (!fmm_has_given(plan))
     {
-        const near_places own = {p->x, p->y, p->z, 1, c_away, 1, (real)(least * least), plan->cpu->uncharged};
+        const near_positions own = {p->x, p->y, p->z, 1, c_away, 1, (real)(least * least), plan->cpu->uncharged};
         return own;
     }
-    const double      scale = fmm_place_scale(plan), end = c->origin[0] + (c->n[0] + c_farthest) * c->edge;
-    const double      unit = scale * c->u;
-    const near_places all  = {p->place[0],
-                              p->place[1],
-                              p->place[2],
-                              0,
-                              (real)(end * scale),
-                              (real)(1 / unit),
-                              (real)(least * unit * least * unit),
-                              plan->cpu->uncharged};
+    const double         scale = fmm_given_scale(plan), end = c->origin[0] + (c->n[0] + c_farthest) * c->edge;
+    const double         unit = scale * c->u;
+    const near_positions all  = {p->given[0],
+                                 p->given[1],
+                                 p->given[2],
+                                 0,
+                                 (real)(end * scale),
+                                 (real)(1 / unit),
+                                 (real)(least * unit * least * unit),
+                                 plan->cpu->uncharged};
     return all;
 }
 
@@ -105,8 +105,8 @@ static inline void copy_scaled(real* to, const real* from, int count)
 }
 
 /* Adds count particles from `begin` on to a list of num. */
-static inline void
-append(const near_places* at, const real* q, int begin, int count, const double* shift, const near_list* list, int num)
+static inline void append(
+    const near_positions* at, const real* q, int begin, int count, const double* shift, const near_list* list, int num)
 {
     if (at->uncharged)
     {
@@ -122,7 +122,8 @@ append(const near_places* at, const real* q, int begin, int count, const double*
 }
 
 /* The runs of leaves near to a leaf. */
-static int gather_leaves(const gmxfmm_plan* plan, const near_places* at, const real* q, int leaf, const near_list* list)
+static int
+gather_leaves(const gmxfmm_plan* plan, const near_positions* at, const real* q, int leaf, const near_list* list)
 {
     static const double c_none[3] = {0, 0, 0};
     const fmm_leaves*   leaves    = &plan->cpu->leaves;
@@ -138,21 +139,21 @@ static int gather_leaves(const gmxfmm_plan* plan, const near_places* at, const r
 }
 
 /* Gathers the near particles of cell c[3]; returns their number, the list padded to whole vectors. */
-static int
-gather(const gmxfmm_plan* plan, const near_places* at, const real* q, int target, const int* c, const near_list* list)
+static int gather(
+    const gmxfmm_plan* plan, const near_positions* at, const real* q, int target, const int* c, const near_list* list)
 {
-    static const double c_none[3] = {0, 0, 0};
-    const fmm_cells*    cells     = &plan->domain.cells;
-    const int*          start     = plan->cpu->sources.cell_start;
-    const near_places   places    = *at; /* copies, which stores to the list cannot change */
-    const near_list     to        = *list;
-    const int           adaptive = fmm_is_adaptive(plan), num_near = adaptive ? 0 : cells->num_near;
-    int                 num = adaptive ? gather_leaves(plan, at, q, target, list) : 0;
+    static const double  c_none[3] = {0, 0, 0};
+    const fmm_cells*     cells     = &plan->domain.cells;
+    const int*           start     = plan->cpu->sources.cell_start;
+    const near_positions from      = *at; /* copies, which stores to the list cannot change */
+    const near_list      to        = *list;
+    const int            adaptive = fmm_is_adaptive(plan), num_near = adaptive ? 0 : cells->num_near;
+    int                  num = adaptive ? gather_leaves(plan, at, q, target, list) : 0;
     for (int o = 0; o < num_near; o++)
     {
         const int cell  = fmm_near_of(plan, target, c, o);
         const int begin = start[cell], count = start[cell + 1] - begin;
-        append(&places, q, begin, count, places.shifted ? cells->near_shift[o] : c_none, &to, num);
+        append(&from, q, begin, count, from.shifted ? cells->near_shift[o] : c_none, &to, num);
         num += count;
     }
     for (int i = 0; i < VLEN; i++)
@@ -326,7 +327,7 @@ target_cell(const gmxfmm_plan* plan, int cell, const near_list* list, fmm_wanted
 {
     const fmm_particle_set* targets = fmm_targets(plan);
     const fmm_arrays        sources = fmm_arrays_of(&plan->cpu->sources), a = fmm_arrays_of(targets);
-    const near_places       from = places_of(plan, &plan->cpu->sources), to = places_of(plan, targets);
+    const near_positions    from = places_of(plan, &plan->cpu->sources), to = places_of(plan, targets);
     const int               with_masks = plan->particles.num_targets == 0;
     const int               after_far  = fmm_far_is_first(plan, wanted);
     const int *all_masks = plan->cpu->mask, *mask_start = plan->cpu->mask_start, *mask_far = plan->cpu->mask_far;

@@ -10,7 +10,7 @@ void fmm_particle_set_free(gmxfmm_plan* plan, fmm_particle_set* p)
 {
     void* pointers[] = {p->sorted, p->position,  p->cell_of,  p->cell_start, p->x,        p->y,
                         p->z,      p->q,         p->near_phi, p->far_phi,    p->ex,       p->ey,
-                        p->ez,     p->reference, p->charge,   p->place[0],   p->place[1], p->place[2]};
+                        p->ez,     p->reference, p->charge,   p->given[0],   p->given[1], p->given[2]};
     for (size_t i = 0; i < sizeof(pointers) / sizeof(pointers[0]); i++)
     {
         free(pointers[i]);
@@ -32,10 +32,10 @@ gmxfmm_status fmm_particle_set_alloc(gmxfmm_plan* plan, fmm_particle_set* p, int
         *arrays[i] = fmm_alloc(plan, real_bytes);
         ok         = ok && *arrays[i] != NULL;
     }
-    for (int d = 0; d < 3 && fmm_has_places(plan); d++)
+    for (int d = 0; d < 3 && fmm_has_given(plan); d++)
     {
-        p->place[d] = fmm_alloc(plan, real_bytes);
-        ok          = ok && p->place[d] != NULL;
+        p->given[d] = fmm_alloc(plan, real_bytes);
+        ok          = ok && p->given[d] != NULL;
     }
     p->sorted    = fmm_alloc(plan, count * sizeof(int));
     p->position  = fmm_alloc(plan, count * sizeof(int));

@@ -345,7 +345,7 @@ static void permute_row(const gmxfmm_plan*      plan,
 /* The caller's numbers in sorted order, for P2P. */
 static void keep_places(const gmxfmm_plan* plan, const fmm_particle_set* p, const void* x, gmxfmm_precision type)
 {
-    const double scale = fmm_place_scale(plan);
+    const double scale = fmm_given_scale(plan);
 #pragma omp parallel for schedule(static) num_threads(plan->num_threads)
     for (int64_t s = 0; s < p->n; s++)
     {
@@ -353,7 +353,7 @@ static void keep_places(const gmxfmm_plan* plan, const fmm_particle_set* p, cons
         prefetch(p, x, type, s + c_block);
         for (size_t d = 0; d < 3; d++)
         {
-            ((real*)p->place[d])[s] = (real)(fmm_number_of(x, type, 3 * i + d) * scale);
+            ((real*)p->given[d])[s] = (real)(fmm_number_of(x, type, 3 * i + d) * scale);
         }
     }
 }
@@ -389,7 +389,7 @@ fmm_moments fmm_permute(gmxfmm_plan* plan, const fmm_particle_set* p, const void
             memcpy(sum + c_largest, of + c_largest, (c_num - c_largest) * sizeof(double));
         }
     }
-    if (fmm_has_places(plan))
+    if (fmm_has_given(plan))
     {
         keep_places(plan, p, x, type);
     }

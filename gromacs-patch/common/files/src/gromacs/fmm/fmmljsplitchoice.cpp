@@ -265,6 +265,65 @@ double dampedCoulombForce(double r)
            + 2 * c_damping / std::sqrt(M_PI) * std::exp(-c_damping * c_damping * r * r) / r;
 }
 
+//! Leaves groups of about \p mostAtoms atoms, by chance; returns how many atoms they have
+int takeSample(std::vector<std::vector<int>>* groups, const int mostAtoms)
+{
+    std::mt19937 random(2015);
+    int          numAtoms = 0;
+    for (size_t g = 0; g < groups->size(); g++)
+    {
+        if (numAtoms >= mostAtoms)
+        {
+            groups->resize(g);
+            break;
+        }
+        std::swap((*groups)[g], (*groups)[g + random() % (groups->size() - g)]);
+        numAtoms += static_cast<int>((*groups)[g].size());
+    }
+    return numAtoms;
+}
+
+//! Returns why no system with these settings can have Lennard-Jones interactions in two lists, or nothing
+std::string whyNoSplit(const t_inputrec& inputrec, const gmx_mtop_t& mtop)
+{
+    if (inputrec.vdwtype != VanDerWaalsType::Cut || !usesLennardJones(mtop.ffparams))
+    {
+        return "it needs vdwtype = Cut-off";
+    }
+    if (inputrec.efep != FreeEnergyPerturbationType::No && haveFepPerturbedNBInteractions(mtop))
+    {
+        return "there are perturbed atoms";
+    }
+    return mtop.bIntermolecularInteractions ? "there are intermolecular interactions" : "";
+}
+
+//! Returns types of atoms that are bound to one heavy atom, by what they have of Lennard-Jones
+std::vector<std::pair<double, int>> lightTypes(const t_inputrec&          inputrec,
+                                               const gmx_mtop_t&          mtop,
+                                               const std::vector<double>& numbers,
+                                               const double               radius)
+{
+    const int                           numTypes = mtop.ffparams.atnr;
+    std::vector<std::pair<double, int>> types;
+    for (int t = 0; t < numTypes; t++)
+    {
+        double sum = 0;
+        for (int b = 0; b < numTypes; b++)
+        {
+            sum += numbers[b] * mtop.ffparams.iparams[t * numTypes + b].lj.c6;
+        }
+        FmmLJSplitSettings alone;
+        alone.radius     = radius;
+        alone.lightTypes = { t };
+        if (sum > 0 && FmmLJSplit(alone, inputrec, mtop).numAtomsOnGrid(FmmLJSplit::HeavyWithLight) > 0)
+        {
+            types.emplace_back(sum, t);
+        }
+    }
+    std::sort(types.begin(), types.end());
+    return types;
+}
+
 } // namespace
 
 double FmmLJSplitErrors::largestPressure(const double numDeviations) const
@@ -327,18 +386,7 @@ FmmLJSplitErrors measureLJSplit(const FmmLJSplit&    split,
     // What a light atom loses its heavy atom has, so that the two are taken together
     std::vector<std::vector<int>> groups    = groupsOfLightAtoms(split, mtop);
     const double                  numGroups = static_cast<double>(groups.size());
-    std::mt19937                  random(2015);
-    int                           numAtoms = 0;
-    for (size_t g = 0; g < groups.size(); g++)
-    {
-        if (numAtoms >= mostAtoms)
-        {
-            groups.resize(g);
-            break;
-        }
-        std::swap(groups[g], groups[g + random() % (groups.size() - g)]);
-        numAtoms += static_cast<int>(groups[g].size());
-    }
+    const int                     numAtoms  = takeSample(&groups, mostAtoms);
 
     t_pbc pbc;
     set_pbc(&pbc, inputrec.pbcType, box);
@@ -419,19 +467,9 @@ std::optional<FmmLJSplitChoice> chooseLJSplit(const t_inputrec&    inputrec,
                                               const int            mostAtoms,
                                               std::string*         whyNot)
 {
-    if (inputrec.vdwtype != VanDerWaalsType::Cut || !usesLennardJones(mtop.ffparams))
+    *whyNot = whyNoSplit(inputrec, mtop);
+    if (!whyNot->empty())
     {
-        *whyNot = "it needs vdwtype = Cut-off";
-        return std::nullopt;
-    }
-    if (inputrec.efep != FreeEnergyPerturbationType::No && haveFepPerturbedNBInteractions(mtop))
-    {
-        *whyNot = "there are perturbed atoms";
-        return std::nullopt;
-    }
-    if (mtop.bIntermolecularInteractions)
-    {
-        *whyNot = "there are intermolecular interactions";
         return std::nullopt;
     }
     const bool       isGiven = radius > 0;
@@ -441,29 +479,10 @@ std::optional<FmmLJSplitChoice> chooseLJSplit(const t_inputrec&    inputrec,
             isGiven ? radius : std::min(0.9, inputrec.rvdw - double(FmmLJSplit::c_switchRange));
     const double worthIt = isGiven ? std::numeric_limits<double>::infinity() : 0.8;
     // Half of what is allowed is for what coordinates of later steps have more
-    const double part     = isGiven ? 1 : 0.5;
-    const int    numTypes = mtop.ffparams.atnr;
-    const auto   numbers  = numbersOfTypes(mtop);
-    const double volume   = volumeOfAtoms(inputrec, mtop, box);
-
-    // Types of atoms that are bound to one heavy atom, by what they have of Lennard-Jones
-    std::vector<std::pair<double, int>> candidates;
-    for (int t = 0; t < numTypes; t++)
-    {
-        double sum = 0;
-        for (int b = 0; b < numTypes; b++)
-        {
-            sum += numbers[b] * mtop.ffparams.iparams[t * numTypes + b].lj.c6;
-        }
-        FmmLJSplitSettings alone;
-        alone.radius     = least;
-        alone.lightTypes = { t };
-        if (sum > 0 && FmmLJSplit(alone, inputrec, mtop).numAtomsOnGrid(FmmLJSplit::HeavyWithLight) > 0)
-        {
-            candidates.emplace_back(sum, t);
-        }
-    }
-    std::sort(candidates.begin(), candidates.end());
+    const double part       = isGiven ? 1 : 0.5;
+    const auto   numbers    = numbersOfTypes(mtop);
+    const double volume     = volumeOfAtoms(inputrec, mtop, box);
+    const auto   candidates = lightTypes(inputrec, mtop, numbers, least);
 
     const double allowedForce    = part * allowedLJSplitForceError(accuracy);
     const double allowedPressure = part * c_allowedLJSplitPressureError;

@@ -114,6 +114,28 @@ std::string tableLine(const gmxfmm_measurement& m, double volume)
                         1e3 * m.time);
 }
 
+//! Returns what is above the lines: \p uncertainty of the errors, and their unit where forces are zero
+std::string tableHead(double uncertainty, double unit, bool havePressure)
+{
+    return formatString(
+            "FMM: force errors measured, to %.0e, when atoms are assigned to cells and when they "
+            "have\n"
+            "     moved since%s\n%s\n"
+            "    method  order            cells  separation   expected   measured   anywhere      "
+            "moved%s ms "
+            "a step\n",
+            uncertainty,
+            havePressure ? ", and the worst of an element of the pressure" : "",
+            unit > 0
+                    ? formatString("     (forces are zero but for rounding: errors are relative to "
+                                   "%.3g kJ/mol/nm, the\n"
+                                   "     mean charge squared over the spacing squared)\n",
+                                   unit)
+                              .c_str()
+                    : "",
+            havePressure ? "       bar" : "");
+}
+
 } // namespace
 
 FmmMeasuredError measureFmmError(const gmx_mtop_t&    mtop,
@@ -209,23 +231,8 @@ FmmMeasuredError measureFmmError(const gmx_mtop_t&    mtop,
     result.errorAnywhere = chosen.error_anywhere;
     result.errorMoved    = chosen.error_moved;
     result.errorVirial   = chosen.virial_error;
-    result.table         = formatString(
-            "FMM: force errors measured, to %.0e, when atoms are assigned to cells and when they "
-                    "have\n"
-                    "     moved since%s\n%s\n"
-                    "    method  order            cells  separation   expected   measured   anywhere      "
-                    "moved%s ms "
-                    "a step\n",
-            gmxfmm_reference_uncertainty(reference.get()),
-            volume > 0 ? ", and the worst of an element of the pressure" : "",
-            chosen.error_unit > 0
-                            ? formatString("     (forces are zero but for rounding: errors are relative to "
-                                           "%.3g kJ/mol/nm, the\n"
-                                           "     mean charge squared over the spacing squared)\n",
-                                   chosen.error_unit)
-                              .c_str()
-                            : "",
-            volume > 0 ? "       bar" : "");
+    result.table =
+            tableHead(gmxfmm_reference_uncertainty(reference.get()), chosen.error_unit, volume > 0);
     for (int i = 0; i < numTried; i++)
     {
         result.table += tableLine(tried[i], volume);

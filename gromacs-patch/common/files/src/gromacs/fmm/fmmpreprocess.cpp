@@ -83,6 +83,55 @@ void noteDrift(const t_inputrec& ir, double expectedError, FmmWarningHandler* wi
     }
 }
 
+//! Tells of a net charge; returns the name of a kind of molecule that has one, or nullptr
+const char* noteNetCharge(const gmx_mtop_t& mtop, const t_inputrec& ir, FmmWarningHandler* wi)
+{
+    double      netCharge = 0, netChargeB = 0;
+    const char* charged = nullptr;
+    for (const gmx_molblock_t& molblock : mtop.molblock)
+    {
+        const gmx_moltype_t& moltype = mtop.moltype[molblock.type];
+        double               ofOne = 0, ofOneB = 0;
+        for (int a = 0; a < moltype.atoms.nr; a++)
+        {
+            ofOne += static_cast<double>(moltype.atoms.atom[a].q);
+            ofOneB += static_cast<double>(moltype.atoms.atom[a].qB);
+        }
+        netCharge += molblock.nmol * ofOne;
+        netChargeB += molblock.nmol * ofOneB;
+        if (std::fabs(ofOne) > 1e-4)
+        {
+            charged = *moltype.name;
+        }
+    }
+    if (ir.efep != FreeEnergyPerturbationType::No && std::fabs(netChargeB) > std::fabs(netCharge))
+    {
+        netCharge = netChargeB; // the state in which there is more of it
+    }
+    if (std::fabs(netCharge) > 1e-4 && ir.pbcType == PbcType::XY)
+    {
+        addFmmNote(wi,
+                   formatString("The system has a net charge of %g e. With pbc = xy there is no "
+                                "background charge. Outside, the field is that of a charged sheet. "
+                                "The energy has a constant of choice, the same for all coordinates "
+                                "in the same box.",
+                                netCharge));
+    }
+    else if (std::fabs(netCharge) > 1e-4 && ir.pbcType != PbcType::No)
+    {
+        addFmmWarning(
+                wi,
+                formatString(
+                        "The system has a net charge of %g e. coulombtype = FMM neutralizes it "
+                        "with "
+                        "a uniform background charge, as PME does. This can lead to artifacts, "
+                        "such as ions moving into regions with low dielectric. We suggest to "
+                        "neutralize the system with counter ions.",
+                        netCharge));
+    }
+    return charged;
+}
+
 } // namespace
 
 void checkFmmInputrec(t_inputrec* ir, FmmWarningHandler* wi)
@@ -188,50 +237,7 @@ void checkFmmSystem(const gmx_mtop_t&    mtop,
                         "another; remove energygrp-excl"));
     }
 
-    double      netCharge = 0, netChargeB = 0;
-    const char* charged = nullptr; // a kind of molecule
-    for (const gmx_molblock_t& molblock : mtop.molblock)
-    {
-        const gmx_moltype_t& moltype = mtop.moltype[molblock.type];
-        double               ofOne = 0, ofOneB = 0;
-        for (int a = 0; a < moltype.atoms.nr; a++)
-        {
-            ofOne += static_cast<double>(moltype.atoms.atom[a].q);
-            ofOneB += static_cast<double>(moltype.atoms.atom[a].qB);
-        }
-        netCharge += molblock.nmol * ofOne;
-        netChargeB += molblock.nmol * ofOneB;
-        if (std::fabs(ofOne) > 1e-4)
-        {
-            charged = *moltype.name;
-        }
-    }
-    if (ir.efep != FreeEnergyPerturbationType::No && std::fabs(netChargeB) > std::fabs(netCharge))
-    {
-        netCharge = netChargeB; // the state in which there is more of it
-    }
-    if (std::fabs(netCharge) > 1e-4 && ir.pbcType == PbcType::XY)
-    {
-        addFmmNote(wi,
-                   formatString("The system has a net charge of %g e. With pbc = xy there is no "
-                                "background charge. Outside, the field is that of a charged sheet. "
-                                "The energy has a constant of choice, the same for all coordinates "
-                                "in the same box.",
-                                netCharge));
-    }
-    else if (std::fabs(netCharge) > 1e-4 && ir.pbcType != PbcType::No)
-    {
-        addFmmWarning(
-                wi,
-                formatString(
-                        "The system has a net charge of %g e. coulombtype = FMM neutralizes it "
-                        "with "
-                        "a uniform background charge, as PME does. This can lead to artifacts, "
-                        "such as ions moving into regions with low dielectric. We suggest to "
-                        "neutralize the system with counter ions.",
-                        netCharge));
-    }
-
+    const char* charged = noteNetCharge(mtop, ir, wi);
     try
     {
         FmmParameters parameters = fmmParameters(ir);

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* The near field on several devices: their streams and memory, what they copy, their shares. */
-#include "cuda/devices/parts.h"
-
+/* Which devices share steps, and the near field on them: room, what they copy, the order in which they wait. */
 #include <algorithm>
 #include <cstdarg>
 #include <cstdio>
@@ -9,8 +7,8 @@
 #include <cstring>
 #include <new>
 
+#include "cuda/devices/devices.h"
 #include "cuda/near/near.h"
-#include "cuda/particles/particles.h"
 
 enum
 {
@@ -145,8 +143,7 @@ __global__ void __launch_bounds__(c_threads) fetch_particles(FetchArgs a)
     }
 }
 
-/* Adds a sentence to what users are told of the devices, once. */
-static __attribute__((format(printf, 2, 3))) void add_note(DeviceGroup* group, const char* format, ...)
+void fmm_cuda_add_note(DeviceGroup* group, const char* format, ...)
 {
     char    text[sizeof(group->note)];
     va_list arguments;
@@ -203,8 +200,9 @@ static gmxfmm_status connect_all(gmxfmm_plan* plan, DeviceGroup* group)
             FMM_TRY(enable_access(plan, id, other, &why));
             if (why != NULL && group->connected)
             {
-                add_note(group, "the far field is on device %d alone: device %d cannot reach memory of device %d (%s)",
-                         plan->device->id, id, other, why);
+                fmm_cuda_add_note(
+                    group, "the far field is on device %d alone: device %d cannot reach memory of device %d (%s)",
+                    plan->device->id, id, other, why);
             }
             group->connected = group->connected && why == NULL;
         }
@@ -228,29 +226,18 @@ static bool take_shares(const double* asked, const int* used, int num, double* s
     return sum > 0;
 }
 
-/* Those asked for, or equal shares of the near field, and all of the far field on the first. */
-static void set_first_shares(const gmxfmm_options* o, DeviceGroup* group, const int* used)
-{
-    std::fill_n(group->share, group->num, 1.0 / group->num);
-    group->far_share[0] = 1;
-    group->given        = take_shares(o->shares, used, group->num, group->share);
-    group->far_given    = take_shares(o->far_shares, used, group->num, group->far_share) || group->given;
-}
-
 gmxfmm_status fmm_cuda_create_group(gmxfmm_plan* plan)
 {
     const gmxfmm_options* o                        = &plan->options;
     int                   used[GMXFMM_MAX_DEVICES] = {0};
-    if (o->num_devices < 2)
-    {
-        return GMXFMM_OK;
-    }
-    DeviceGroup* group = plan->device->group = new (std::nothrow) DeviceGroup();
+    DeviceGroup*          group                    = new (std::nothrow) DeviceGroup();
+    plan->device->group                            = group;
     if (group == NULL)
     {
         return fmm_fail(plan, GMXFMM_ERROR_MEMORY, "out of memory");
     }
-    group->num = 1;
+    group->num                     = 1;
+    plan->device->range.end_octant = c_octants;
     FMM_CUDA(plan, cudaEventCreateWithFlags(&group->fork, cudaEventDisableTiming));
     for (int i = 1; i < o->num_devices; i++)
     {
@@ -258,14 +245,18 @@ gmxfmm_status fmm_cuda_create_group(gmxfmm_plan* plan)
         FMM_TRY(enable_access(plan, o->devices[i], plan->device->id, &why));
         if (why != NULL)
         {
-            add_note(group, "device %d is not used: it cannot reach memory of device %d (%s)", o->devices[i],
-                     plan->device->id, why);
+            fmm_cuda_add_note(group, "device %d is not used: it cannot reach memory of device %d (%s)", o->devices[i],
+                              plan->device->id, why);
             continue;
         }
         used[group->num]              = i;
         plan->device[group->num++].id = o->devices[i];
     }
-    set_first_shares(o, group, used);
+    /* equal shares of the near field, all of the far field on the first, or those asked for */
+    std::fill_n(group->share.near, group->num, 1.0 / group->num);
+    group->share.far[0] = 1;
+    group->given        = take_shares(o->shares, used, group->num, group->share.near);
+    group->far_given    = take_shares(o->far_shares, used, group->num, group->share.far) || group->given;
     return connect_all(plan, group);
 }
 
@@ -290,9 +281,10 @@ static gmxfmm_status reserve_copies(gmxfmm_plan* plan, fmm_device* d)
     return fmm_cuda_reserve_particle_copies(plan, d);
 }
 
-gmxfmm_status fmm_cuda_reserve_parts(gmxfmm_plan* plan)
+gmxfmm_status fmm_cuda_reserve_copies(gmxfmm_plan* plan)
 {
-    FMM_TRY(fmm_device_reserve(plan, &plan->device->range.tiles, sizeof(TileRange)));
+    FMM_TRY(has_others(plan->device) ? fmm_device_reserve(plan, &plan->device->range.tiles, sizeof(TileRange))
+                                     : GMXFMM_OK);
     for (int k = 1; k < num_devices(plan->device); k++)
     {
         fmm_device*         d = &plan->device[k];
@@ -316,7 +308,7 @@ void fmm_cuda_set_warps(fmm_device* first)
     for (int k = 0; k < group->num; k++)
     {
         DeviceRange* range = &first[k].range;
-        sum += group->share[k];
+        sum += group->share.near[k];
         range->begin_share = k > 0 ? first[k - 1].range.end_share : 0;
         range->end_share   = k < group->num - 1 ? static_cast<int>(std::min(sum, 1.0) * c_allTiles + 0.5) : c_allTiles;
         const int tiles    = tiles_before(launched, range->end_share) - tiles_before(launched, range->begin_share);
@@ -349,8 +341,8 @@ static AssignArgs assign_args(const gmxfmm_plan* plan, const fmm_device* d)
     a.area               = g.n[1] * g.n[2];
     a.num_near           = g.num_near;
     a.extent             = first->near.extent[0];
-    a.far_first          = has_slabs(plan) ? d->range.first_layer : 0;
-    a.far_end            = has_slabs(plan) ? d->range.end_layer : 0;
+    a.far_first          = d->range.first_layer;
+    a.far_end            = d->range.end_layer;
     return a;
 }
 
@@ -367,9 +359,13 @@ static gmxfmm_status join(gmxfmm_plan* plan, bool near, bool far, cudaStream_t s
     return GMXFMM_OK;
 }
 
-gmxfmm_status fmm_cuda_assign_parts(gmxfmm_plan* plan, cudaStream_t stream)
+gmxfmm_status fmm_cuda_copy_assignment(gmxfmm_plan* plan, cudaStream_t stream)
 {
     const cudaEvent_t fork = plan->device->group->fork;
+    if (!has_others(plan->device))
+    {
+        return GMXFMM_OK;
+    }
     find_range<<<1, 1, 0, stream>>>(assign_args(plan, plan->device));
     FMM_CUDA(plan, cudaGetLastError());
     FMM_CUDA(plan, cudaEventRecord(fork, stream));
@@ -379,7 +375,7 @@ gmxfmm_status fmm_cuda_assign_parts(gmxfmm_plan* plan, cudaStream_t stream)
         const AssignArgs   a  = assign_args(plan, d);
         const cudaStream_t on = d->schedule.near;
         DeviceScope        scope(d->id);
-        if (!has_work(d, true, has_slabs(plan)))
+        if (!has_work(d, true, true))
         {
             continue;
         }
@@ -389,7 +385,7 @@ gmxfmm_status fmm_cuda_assign_parts(gmxfmm_plan* plan, cudaStream_t stream)
         FMM_CUDA(plan, cudaGetLastError());
         FMM_CUDA(plan, cudaEventRecord(d->schedule.near_done, on));
     }
-    return join(plan, true, has_slabs(plan), stream);
+    return join(plan, true, true, stream);
 }
 
 static FetchArgs fetch_args(const gmxfmm_plan* plan, const fmm_device* d)
@@ -400,8 +396,8 @@ static FetchArgs fetch_args(const gmxfmm_plan* plan, const fmm_device* d)
     FetchArgs          a;
     a.range        = d->range.tiles.as<TileRange>();
     a.cell_start   = d->particles.sources.cell_start.as<int>();
-    a.begin_sent   = has_slabs(plan) ? d->range.first_layer * g.n[1] * g.n[2] : 0;
-    a.end_sent     = has_slabs(plan) ? d->range.end_layer * g.n[1] * g.n[2] : 0;
+    a.begin_sent   = d->range.first_layer * g.n[1] * g.n[2];
+    a.end_sent     = d->range.end_layer * g.n[1] * g.n[2];
     a.sources      = pair_positions(plan, first->particles.sources).as<uint4>();
     a.targets      = pair_positions(plan, *targets).as<uint4>();
     a.sources_copy = pair_positions(plan, d->particles.sources).as<uint4>();
@@ -414,13 +410,13 @@ static FetchArgs fetch_args(const gmxfmm_plan* plan, const fmm_device* d)
 }
 
 /* Whether the near field of a device waits for the transform of its far field. */
-static bool follows(const gmxfmm_plan* plan, const fmm_device* d, bool far)
+static bool follows(const fmm_device* d, bool far)
 {
-    return far && d->range.has_slab && follows_transform(plan, d);
+    return has_work(d, false, far) && follows_transform(d);
 }
 
 /* Positions, which the far field has already, and the near field of a device, which is the current one. */
-static gmxfmm_status begin_part(gmxfmm_plan* plan, fmm_device* d, const StepWanted& wanted, bool near, bool far)
+static gmxfmm_status begin_other(gmxfmm_plan* plan, fmm_device* d, const StepWanted& wanted, bool near, bool far)
 {
     const DeviceSchedule &s = d->schedule, &first = plan->device->schedule;
     FMM_CUDA(plan, cudaStreamWaitEvent(s.near, first.fork, 0));
@@ -428,7 +424,7 @@ static gmxfmm_status begin_part(gmxfmm_plan* plan, fmm_device* d, const StepWant
     {
         FMM_CUDA(plan, cudaEventRecord(s.begin, s.near));
     }
-    if (far && d->range.has_slab)
+    if (has_work(d, false, far))
     {
         FMM_CUDA(plan, cudaStreamWaitEvent(s.far, first.fork, 0));
     }
@@ -437,19 +433,19 @@ static gmxfmm_status begin_part(gmxfmm_plan* plan, fmm_device* d, const StepWant
         fetch_particles<<<c_blocks * d->limits.processors, c_threads, 0, s.near>>>(fetch_args(plan, d));
         FMM_CUDA(plan, cudaGetLastError());
     }
-    return near && !follows(plan, d, far) ? fmm_cuda_p2p(plan, d, wanted, s.near) : GMXFMM_OK;
+    return near && !follows(d, far) ? fmm_cuda_p2p(plan, d, wanted, s.near) : GMXFMM_OK;
 }
 
 /* The rest; the device is the current one. */
-static gmxfmm_status end_part(gmxfmm_plan* plan, fmm_device* d, const StepWanted& wanted, bool near, bool far)
+static gmxfmm_status end_other(gmxfmm_plan* plan, fmm_device* d, const StepWanted& wanted, bool near, bool far)
 {
     const DeviceSchedule& s = d->schedule;
-    if (near && follows(plan, d, far))
+    if (near && follows(d, far))
     {
         FMM_CUDA(plan, cudaStreamWaitEvent(s.near, s.spectrum_done, 0));
         FMM_TRY(fmm_cuda_p2p(plan, d, wanted, s.near));
     }
-    if (far && d->range.has_slab)
+    if (has_work(d, false, far))
     {
         FMM_CUDA(plan, cudaStreamWaitEvent(s.near, s.far_done, 0));
     }
@@ -465,9 +461,9 @@ static gmxfmm_status end_part(gmxfmm_plan* plan, fmm_device* d, const StepWanted
 static gmxfmm_status for_others(gmxfmm_plan* plan,
                                 gmxfmm_status (*run)(gmxfmm_plan*, fmm_device*, const StepWanted&, bool, bool),
                                 const StepWanted& wanted,
-                                bool              near,
-                                bool              far)
+                                unsigned          stages)
 {
+    const bool near = (stages & GMXFMM_STAGE_NEAR) != 0, far = (stages & GMXFMM_STAGE_FAR) != 0;
     for (int k = 1; k < num_devices(plan->device); k++)
     {
         fmm_device* d = &plan->device[k];
@@ -480,27 +476,12 @@ static gmxfmm_status for_others(gmxfmm_plan* plan,
     return GMXFMM_OK;
 }
 
-/* Whether stages of a step are shared. */
-static bool has_near(unsigned stages)
-{
-    return (stages & GMXFMM_STAGE_NEAR) != 0;
-}
-
-static bool has_far(const gmxfmm_plan* plan, unsigned stages)
-{
-    return (stages & GMXFMM_STAGE_FAR) != 0 && has_slabs(plan);
-}
-
-gmxfmm_status fmm_cuda_begin_parts(gmxfmm_plan* plan, const StepWanted& wanted, unsigned stages)
+gmxfmm_status fmm_cuda_begin_others(gmxfmm_plan* plan, const StepWanted& wanted, unsigned stages)
 {
     const fmm_device*     d = plan->device;
     const DeviceSchedule& s = d->schedule;
-    if (!has_others(d))
-    {
-        return GMXFMM_OK;
-    }
-    FMM_TRY(for_others(plan, begin_part, wanted, has_near(stages), has_far(plan, stages)));
-    if (d->group->loaded)
+    FMM_TRY(for_others(plan, begin_other, wanted, stages));
+    if (d->group->pairs_beside)
     {
         FMM_CUDA(plan, cudaStreamWaitEvent(s.sums, s.fork, 0));
         FMM_TRY(fmm_cuda_p2p_all(plan, s.sums));
@@ -509,18 +490,14 @@ gmxfmm_status fmm_cuda_begin_parts(gmxfmm_plan* plan, const StepWanted& wanted, 
     return GMXFMM_OK;
 }
 
-gmxfmm_status fmm_cuda_end_parts(gmxfmm_plan* plan, const StepWanted& wanted, unsigned stages, cudaStream_t stream)
+gmxfmm_status fmm_cuda_end_others(gmxfmm_plan* plan, const StepWanted& wanted, unsigned stages, cudaStream_t stream)
 {
     const fmm_device*     d = plan->device;
     const DeviceSchedule& s = d->schedule;
-    if (!has_others(d))
-    {
-        return GMXFMM_OK;
-    }
-    FMM_CUDA(plan, d->group->loaded ? cudaStreamWaitEvent(stream, s.sums_done, 0) : cudaSuccess);
+    FMM_CUDA(plan, d->group->pairs_beside ? cudaStreamWaitEvent(stream, s.sums_done, 0) : cudaSuccess);
     FMM_CUDA(plan, d->group->timed ? cudaEventRecord(s.end, stream) : cudaSuccess);
-    FMM_TRY(for_others(plan, end_part, wanted, has_near(stages), has_far(plan, stages)));
-    return join(plan, has_near(stages), has_far(plan, stages), stream);
+    FMM_TRY(for_others(plan, end_other, wanted, stages));
+    return join(plan, (stages & GMXFMM_STAGE_NEAR) != 0, (stages & GMXFMM_STAGE_FAR) != 0, stream);
 }
 
 bool fmm_cuda_shares_are_old(const gmxfmm_plan* plan)
@@ -532,34 +509,5 @@ bool fmm_cuda_shares_are_old(const gmxfmm_plan* plan)
                       group->measured_targets == d->particles.targets.n && group->measured_order == plan->far.order &&
                       group->measured_near == plan->domain.cells.num_near &&
                       std::abs(tiles - group->measured_tiles) < tiles / c_sameTiles + 1;
-    return !group->given && !same && tiles > 0;
-}
-
-gmxfmm_status fmm_cuda_reserve_far(gmxfmm_plan* plan,
-                                   bool         can,
-                                   int64_t*     arrays,
-                                   gmxfmm_status (*reserve)(gmxfmm_plan*, fmm_device*),
-                                   gmxfmm_status (*release)(gmxfmm_plan*))
-{
-    DeviceGroup* group = plan->device->group;
-    const bool   may   = group->far_share[0] < 1 || (!group->far_given && fmm_cuda_shares_are_old(plan));
-    if (!can || !may)
-    {
-        return *arrays != 0 ? release(plan) : GMXFMM_OK;
-    }
-    for (int k = 1; k < group->num; k++)
-    {
-        const gmxfmm_status status = reserve(plan, &plan->device[k]);
-        if (status == GMXFMM_ERROR_MEMORY)
-        {
-            group->no_room   = plan->far.arrays;
-            plan->message[0] = '\0';
-            add_note(group, "the far field is on device %d alone: device %d has no memory for a part of it",
-                     plan->device->id, plan->device[k].id);
-            return release(plan);
-        }
-        FMM_TRY(status);
-    }
-    *arrays = plan->far.arrays;
-    return GMXFMM_OK;
+    return has_others(d) && !group->given && !same && tiles > 0;
 }

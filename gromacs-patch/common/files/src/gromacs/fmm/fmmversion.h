@@ -10,19 +10,17 @@
 #define GMX_FMM_FMMVERSION_H
 
 #include <cstddef>
-#include <cstdint>
 
 #include <memory>
 #include <string>
 #include <utility>
 #include <vector>
 
-#include "gromacs/math/vec.h"
-#include "gromacs/math/vectypes.h"
 #include "gromacs/utility/arrayref.h"
-#include "gromacs/utility/basedefinitions.h"
 #include "gromacs/utility/gmxmpi.h"
 #include "gromacs/utility/real.h"
+
+#include "fmmversiontypes.h"
 
 struct gmx_enerdata_t;
 struct gmx_ffparams_t;
@@ -32,7 +30,6 @@ struct interaction_const_t;
 struct shift_consts_t;
 struct t_commrec;
 struct t_inputrec;
-struct warninp;
 
 namespace gmx
 {
@@ -40,19 +37,16 @@ namespace gmx
 class FmmOptions;
 class KeyValueTreeObject;
 
-//! Signed integers that count atoms
-using Index = index;
-//! Elements of t_forcerec::atomInfo
-using AtomInfo = int64_t;
-//! Collects what grompp has to say
-using FmmWarningHandler = ::warninp;
-
 //! Adds an error, a warning or a note
 void addFmmError(FmmWarningHandler* wi, const std::string& text);
 void addFmmWarning(FmmWarningHandler* wi, const std::string& text);
 void addFmmNote(FmmWarningHandler* wi, const std::string& text);
 
-//! Returns whether the gmxfmm library computes the Coulomb interactions
+/*! \brief Returns whether the gmxfmm library computes the Coulomb interactions
+ *
+ * It does with coulombtype = FMM. Where the module has other libraries, too, fmm-backend
+ * may choose one of these, or the input record may be one of GROMACS without gmxfmm.
+ */
 bool usesGmxfmm(const t_inputrec& inputrec);
 //! Returns whether these are the module options of an input record with those of gmxfmm
 bool gmxfmmOptionsAreStored(const KeyValueTreeObject& params);
