@@ -53,9 +53,10 @@ typedef struct
  *
  * - the treecode (Vaughn, Wilson & Krasny 2020, section 3.2), on CUDA with results to arrays of the host;
  * - the FMM on CPUs by cells of one level (m2l = fft or auto), in a box that is periodic along all vectors, without
- *   targets and charge derivatives. Positions of all go to all ranks, each of which computes the results in its layers
- *   of cells, and its columns of frequencies. Results have the bits of one rank that has all particles in the order of
- *   their numbers. Order and cells that options leave automatic are chosen at the first assign, by the model.
+ *   targets and charge derivatives. Each rank computes the results in a range of cells, whose particles and those of
+ *   near cells are sent to it, and its part of the convolution; ranges follow the work that ranks were measured to do.
+ *   Results have the bits of one rank that has all particles in the order of their numbers. Order and cells that
+ * options leave automatic are chosen at the first assign, by the model.
  *
  * Errors: as gmxfmm_create; NULL and OPTION of a communicator that is none, which other ranks do not hear of; COMM. */
 GMXFMM_API gmxfmm_status gmxfmm_create_parallel(gmxfmm_plan**         plan,
@@ -89,7 +90,7 @@ GMXFMM_API gmxfmm_status gmxfmm_set_ids(gmxfmm_plan* plan, const int* id);
 
 /* What this rank has of a plan's particles, and seconds of all its assignments and steps so far beside those of
  * gmxfmm_info. Waiting for other ranks counts. */
-typedef struct
+typedef struct gmxfmm_ranks_info
 {
     int64_t num_particles, num_targets;  /* whose owner it is */
     int64_t num_imported;                /* particles of others that it meets one by one */
@@ -97,13 +98,18 @@ typedef struct
     double  time_bisection, time_travel; /* finding the owners of particles; sending them there, and results back */
     double  time_tree, time_lists;       /* own tree; lists with all trees */
     double  time_exchange;               /* of clusters and particles; on GPUs beside local sums */
+    /* Of the FMM: cells whose results the rank computes, messages that it sends in a step, and seconds of steps outside
+     * of exchanges and in those of positions, multipoles and locals, spectra, results, and sums over all ranks. */
+    int     num_cells;
+    int64_t messages;
+    double  time_work, time_positions, time_expansions, time_spectra, time_results, time_sums;
     /* On GPUs, of the last assignment: ranks from whose GPUs this one reads, as they from its own: threads of the
      * process, or processes of the same machine by CUDA IPC. The others send by exchange. */
     int         num_reached;
     const char* reached_note; /* why one of the same machine is none of them, until the next assignment; or "" */
 } gmxfmm_ranks_info;
 
-/* Not collective. All zero, and no note, for a plan of one rank, and so far for an FMM. Errors: NULL. */
+/* Not collective. All zero, and no note, for a plan of one rank. Errors: NULL. */
 GMXFMM_API gmxfmm_status gmxfmm_get_ranks_info(const gmxfmm_plan* plan, gmxfmm_ranks_info* info);
 GMXFMM_API void          gmxfmm_reset_ranks_times(gmxfmm_plan* plan);
 
