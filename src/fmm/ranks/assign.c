@@ -54,12 +54,6 @@ static int size_of(const gmxfmm_plan* plan)
     return plan->ranks->comm.size;
 }
 
-int fmm_given_id(const gmxfmm_plan* plan, int64_t i)
-{
-    const struct fmm_divided* d = plan->divided;
-    return d->id != NULL ? d->id[i] : (int)(d->before[plan->ranks->comm.rank] + i);
-}
-
 /* Adds up counts: start[r + 1] becomes the end of what rank r has. */
 static void add_up(int64_t* start, int size)
 {
@@ -168,12 +162,13 @@ static void add_up_work(const fmm_cells* cells, const double* in_row, double* wo
 /* What the steps since the last assignment took goes into what is known of this rank's speed. */
 static void learn_speed(struct fmm_divided* d)
 {
-    const int64_t c_least = 2; /* steps */
+    const int64_t c_least  = 2;    /* steps */
+    const double  c_newest = 0.25; /* weight of the last: what else a core does comes and goes */
     if (d->steps >= c_least && d->work > 0 && d->time_cells > 0)
     {
         const double speed = d->work * (double)d->steps / d->time_cells, extra = d->time_rest / (double)d->steps;
-        d->speed = d->speed > 0 ? 0.5 * (d->speed + speed) : speed;
-        d->extra = d->extra > 0 ? 0.5 * (d->extra + extra) : extra;
+        d->speed = d->speed > 0 ? d->speed + c_newest * (speed - d->speed) : speed;
+        d->extra = d->extra > 0 ? d->extra + c_newest * (extra - d->extra) : extra;
     }
     d->steps      = 0;
     d->time_cells = d->time_rest = 0;
