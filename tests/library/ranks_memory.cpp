@@ -86,8 +86,9 @@ gmxfmm_status prepare(gmxfmm_plan**         plan,
     return status;
 }
 
-/* A rank lacks memory in its call number k, for each k there is: all ranks return, tell the same, and then work. */
-void expectAllTell(const gmxfmm_options& o, bool targets, int who)
+/* A rank lacks memory in its call number k, for each k there is: all ranks return, tell the same, and then work.
+ * not_needed: allocations that a plan goes on without. */
+void expectAllTell(const gmxfmm_options& o, bool targets, int who, int not_needed = 0)
 {
     bool failed  = true;
     int  lacking = 0;
@@ -120,7 +121,11 @@ void expectAllTell(const gmxfmm_options& o, bool targets, int who)
             EXPECT_EQ(status[rank], status[0]) << "call " << k << ": " << message[rank];
             EXPECT_EQ(message[rank], message[0]);
         }
-        if (failed)
+        if (failed && not_needed > 0 && status[0] == GMXFMM_OK)
+        {
+            not_needed--;
+        }
+        else if (failed)
         {
             EXPECT_EQ(status[0], GMXFMM_ERROR_MEMORY) << "call " << k << ": " << message[0];
             EXPECT_NE(message[0].find("rank " + std::to_string(who) + ": out of memory"), std::string::npos)
@@ -151,7 +156,7 @@ TEST(RanksMemory, LackingWhileOneRankChoosesIsToldByAll)
 
 TEST(RanksMemory, LackingForCellsIsToldByAll)
 {
-    expectAllTell(cellSettings(), false, 1);
+    expectAllTell(cellSettings(), false, 1, 1); /* what the model keeps of errors */
 }
 
 TEST(RanksMemory, IsNotAllocatedInExecute)
