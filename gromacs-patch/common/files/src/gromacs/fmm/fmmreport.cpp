@@ -232,11 +232,9 @@ double fmmExchangeTime(const gmxfmm_ranks_info& info)
 
 void logFmmRanksWork(ArrayRef<const FmmRankWork> ranks, const MDLogger& mdlog)
 {
-    std::string table = formatString("FMM: its parts on %d ranks%29s %11s %11s\n\n",
-                                     static_cast<int>(ranks.size()),
-                                     "mean",
-                                     "least",
-                                     "most");
+    const std::string title = formatString("FMM: its parts on %d ranks", static_cast<int>(ranks.size()));
+    std::string       table =
+            formatString("%-41s %11s %11s %11s\n\n", title.c_str(), "mean", "least", "most");
     // Returns the largest over the mean
     const auto addLine = [&](const char* name, const char* format, real FmmRankWork::*member, double unit)
     {
