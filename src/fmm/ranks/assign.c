@@ -159,36 +159,48 @@ static void add_up_work(const fmm_cells* cells, const double* in_row, double* wo
     }
 }
 
-/* What the steps since the last assignment took goes into what is known of this rank's speed. */
+/* What is known of a rank. */
+typedef struct
+{
+    double speed, extra, learned;
+} rank_speed;
+
+/* What the steps since the last assignment took goes into what is known of this rank's speed: into a mean over some ten
+ * assignments, as what else a core does comes and goes. */
 static void learn_speed(struct fmm_divided* d)
 {
-    const int64_t c_least  = 2;    /* steps */
-    const double  c_newest = 0.25; /* weight of the last: what else a core does comes and goes */
-    if (d->steps >= c_least && d->work > 0 && d->time_cells > 0)
+    enum
     {
-        const double speed = d->work * (double)d->steps / d->time_cells, extra = d->time_rest / (double)d->steps;
-        d->speed = d->speed > 0 ? d->speed + c_newest * (speed - d->speed) : speed;
-        d->extra = d->extra > 0 ? d->extra + c_newest * (extra - d->extra) : extra;
+        c_leastSteps = 2,
+        c_most       = 10 /* assignments */
+    };
+    if (d->steps >= c_leastSteps && d->work > 0 && d->time_cells > 0)
+    {
+        d->learned += d->learned < c_most;
+        d->speed += (d->work / d->time_cells - d->speed) / d->learned;
+        d->extra += (d->time_rest - d->extra) / d->learned;
     }
-    d->steps      = 0;
-    d->time_cells = d->time_rest = 0;
+    d->steps = 0;
 }
 
-/* Speeds of all ranks, those not known as the mean, and none far from it: what else runs on a core is no measure. */
-static void even_out(int size, const double* known, double* speed, double* extra)
+/* Speeds of all ranks: at first, or where that of one is not known, they are much the same, and none is ever far from
+ * the mean. */
+static void even_out(int size, const rank_speed* known, double* speed, double* extra)
 {
-    double sum = 0;
-    int    num = 0;
+    const double c_doubt = 3; /* assignments after which half of what was measured counts */
+    double       sum = 0, mean_extra = 0, least = INFINITY;
     for (int r = 0; r < size; r++)
     {
-        sum += known[2 * r];
-        num += known[2 * r] > 0;
+        sum += known[r].speed / size;
+        mean_extra += known[r].extra / size;
+        least = fmin(least, known[r].learned);
     }
     for (int r = 0; r < size; r++)
     {
-        const double mean = num == size ? sum / num : 1, own = num == size ? known[2 * r] : mean;
-        speed[r] = fmin(fmax(own, 0.7 * mean), 1.4 * mean);
-        extra[r] = num == size ? known[2 * r + 1] : 0;
+        const double mean = least > 0 ? sum : 1, trust = least / (least + c_doubt);
+        const double own = mean + trust * (known[r].speed - mean);
+        speed[r]         = least > 0 ? fmin(fmax(own, 0.8 * mean), 1.25 * mean) : 1;
+        extra[r]         = least > 0 ? mean_extra + trust * (known[r].extra - mean_extra) : 0;
     }
 }
 
@@ -199,27 +211,27 @@ static gmxfmm_status divide_cells(gmxfmm_plan* plan, const scratch* s)
     gmxfmm_plan*        own   = d->own;
     const fmm_cells*    cells = &own->domain.cells;
     const int           size = size_of(plan), num = cells->n[0] * cells->n[1], rows = own->cpu->partial_rows;
-    double              known[2];
     double* const       memory =
-        malloc((2 * (size_t)num + (size_t)cells->num_cells + 1 + (size_t)rows + 4 * (size_t)size) * sizeof(double));
-    gmxfmm_status status = fmm_agree(plan, memory != NULL ? GMXFMM_OK : fmm_no_memory(plan));
+        malloc((2 * (size_t)num + (size_t)cells->num_cells + 1 + (size_t)rows + 2 * (size_t)size) * sizeof(double));
+    rank_speed* const all    = malloc((size_t)size * sizeof(*all));
+    gmxfmm_status     status = fmm_agree(plan, memory != NULL && all != NULL ? GMXFMM_OK : fmm_no_memory(plan));
     if (status != GMXFMM_OK)
     {
         free(memory);
+        free(all);
         return status;
     }
     double *const in_row = memory, *const work = memory + 2 * num, *const of_row = work + cells->num_cells + 1;
-    double *const all = of_row + rows, *const speed = all + 2 * size, *const extra = speed + size;
+    double *const speed = of_row + rows, *const extra = speed + size;
     learn_speed(d);
-    known[0] = d->speed;
-    known[1] = d->extra;
+    const rank_speed known = {d->speed, d->extra, d->learned};
     memset(in_row, 0, (size_t)num * sizeof(*in_row));
     for (int64_t i = 0; i < plan->particles.n; i++)
     {
         in_row[s->cell[i] / cells->n[2]]++;
     }
     status = fmm_ranks_reduce(&plan->ranks->comm, FMM_RANKS_SUM, in_row, in_row + num, (size_t)num);
-    status = status == GMXFMM_OK ? fmm_ranks_all_gather(&plan->ranks->comm, known, sizeof(known), all) : status;
+    status = status == GMXFMM_OK ? fmm_ranks_all_gather(&plan->ranks->comm, &known, sizeof(known), all) : status;
     if (status == GMXFMM_OK)
     {
         add_up_work(cells, in_row, work);
@@ -233,6 +245,7 @@ static gmxfmm_status divide_cells(gmxfmm_plan* plan, const scratch* s)
         d->work                  = work[mine_now.end] - work[mine_now.begin];
     }
     free(memory);
+    free(all);
     return status;
 }
 

@@ -228,8 +228,8 @@ static void take_times(gmxfmm_plan* plan)
     to->time_l2p += from->time_l2p;
     to->time_output += from->time_output;
     to->num_spectra += from->num_spectra;
-    d->time_cells += cells;
-    d->time_rest += from->time_m2l;
+    d->time_cells = d->steps == 0 || cells < d->time_cells ? cells : d->time_cells;
+    d->time_rest  = d->steps == 0 || from->time_m2l < d->time_rest ? from->time_m2l : d->time_rest;
     d->steps++;
     d->info.time_work += cells + from->time_m2l;
     d->info.time_expansions += shares->time_expansions;

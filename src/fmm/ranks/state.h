@@ -60,12 +60,13 @@ struct fmm_divided
     fmm_room  x, packed, received, result[FMM_RESULTS];
     uint64_t* asked; /* size: what each rank wants */
 
-    /* Work of the own cells in a step, and seconds that it and the rest took in the steps since the assignment; what
-     * these were before, for ranges that follow them. */
+    /* Work of the own cells, and the least seconds that it and the rest took in a step since the assignment: in others
+     * something else had the core. What is known of the rank from these, for ranges that follow it; 0: nothing. */
     double            work, time_cells, time_rest;
     int64_t           steps;
-    double            speed, extra; /* 0: not known */
-    gmxfmm_ranks_info info;         /* times */
+    double            speed, extra;
+    int               learned; /* from so many assignments */
+    gmxfmm_ranks_info info;    /* times */
 };
 
 /* Makes *room hold num items of `bytes`, contents lost; 0 if there is no memory. */
