@@ -107,6 +107,7 @@ if wants library && [ "$(uname -m)" = x86_64 ]; then STEPS=$((STEPS + 1)); fi
 if wants gromacs || wants mdrun; then STEPS=$((STEPS + 2)); fi
 if wants gromacs; then STEPS=$((STEPS + 2)); fi
 if wants mdrun; then STEPS=$((STEPS + 2 + all)); fi
+if wants mdrun && ((all)) && command -v mpicxx >/dev/null; then STEPS=$((STEPS + 1)); fi
 if wants newer; then STEPS=$((STEPS + 1)); fi
 
 step "packages"
@@ -246,6 +247,11 @@ PY
         step "GROMACS: build, double precision"
         scripts/build-gromacs.sh double
         export GMXFMM_GMX_D=$INSTALL_PREFIX/bin/gmx_d
+        if command -v mpicxx >/dev/null; then
+            step "GROMACS: build for MPI"
+            GMXFMM_OPTIMIZE=off scripts/build-gromacs.sh mpi
+            export GMXFMM_GMX_MPI=$INSTALL_PREFIX/bin/gmx_mpi
+        fi
     fi
     step "end-to-end tests with gmx mdrun"
     # Debian's unpatched programs, whatever a GMXRC may have put in front of PATH
@@ -261,8 +267,8 @@ PY
     for script in tests/mdrun/*.py; do
         name=$(basename "$script" .py)
         [ "$name" != harness ] || continue
-        if ((!all)) && grep -q 'need("GMXFMM_GMX_D")' "$script"; then
-            count "mdrun/$name, in double precision (--all)" 0 0 1
+        if ((!all)) && grep -q 'need("GMXFMM_GMX_[A-Z]*")' "$script"; then
+            count "mdrun/$name, in double precision or for MPI (--all)" 0 0 1
             continue
         fi
         scripts+=("$name")

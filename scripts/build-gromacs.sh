@@ -1,9 +1,10 @@
 #!/usr/bin/env bash
-# Builds the patched GROMACS and installs it. Usage: build-gromacs.sh mixed|double [TARGET...]
-# With targets (test programs) these are built and nothing is installed. Mixed precision is built with CUDA when nvcc is found.
+# Builds the patched GROMACS and installs it. Usage: build-gromacs.sh mixed|double|mpi [TARGET...]
+# With targets (test programs) these are built and nothing is installed. Mixed precision is built with CUDA when nvcc is found;
+# mpi is mixed precision for ranks that are processes, without CUDA: gmx_mpi, by the MPI whose mpicc and mpicxx are in PATH.
 #   GMXFMM_PREFIX   where to install (default build/install, for another version than 2022.5 build/install-VERSION)
 #   GMXFMM_GPU=off  mixed precision without CUDA, too
-#   GMXFMM_OPTIMIZE=off  mixed precision with -O1, as double precision always is: for tests, which compile longer than they run
+#   GMXFMM_OPTIMIZE=off  mixed precision and mpi with -O1, as double precision always is: for tests, which compile longer than they run
 #   GMXFMM_GROMACS_OPTIONS  more options for cmake, separated by spaces
 set -euo pipefail
 # shellcheck source-path=SCRIPTDIR source=common.sh
@@ -37,7 +38,11 @@ case $precision in
         fi
         ;;
     double) options+=(-DGMX_DOUBLE=ON -DGMX_GPU=OFF) ;;
-    *) die "build-gromacs.sh: mixed or double, not $precision" ;;
+    mpi)
+        command -v mpicxx >/dev/null || die "build-gromacs.sh mpi: there is no mpicxx in PATH: install an MPI, such as libopenmpi-dev"
+        options+=(-DGMX_MPI=ON -DGMX_GPU=OFF)
+        ;;
+    *) die "build-gromacs.sh: mixed, double or mpi, not $precision" ;;
 esac
 if [ "$precision" = double ] || [ "${GMXFMM_OPTIMIZE:-}" = off ]; then
     options+=("-DCMAKE_C_FLAGS_RELEASE=-O1 -DNDEBUG" "-DCMAKE_CXX_FLAGS_RELEASE=-O1 -DNDEBUG")

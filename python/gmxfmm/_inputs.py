@@ -203,8 +203,30 @@ def box_vectors(box: BoxLike, periodic: Tuple[int, int, int] = (1, 1, 1)) -> Opt
     return numbers("box", box, (3, 3)).copy()
 
 
-def exclusion_lists(exclusions: Any, n: int) -> Tuple[Optional[np.ndarray], Optional[np.ndarray]]:
-    """start and list of gmxfmm_set_exclusions from pairs (m, 2) of integers, each of them once or twice."""
+def particle_ids(ids: Any, n: int) -> np.ndarray:
+    """Numbers of n particles in a whole system."""
+    numbers_ = np.asarray(ids)
+    if numbers_.dtype.kind not in "iu" or numbers_.shape != (n,):
+        raise refuse("ids", f"they are {numbers_.dtype} of the shape {numbers_.shape}, they must be integers, one for each of {n} particles")
+    if n and not 0 <= numbers_.min() <= numbers_.max() < 2**29:
+        raise refuse("ids", f"they go from {numbers_.min()} to {numbers_.max()}, they must be those of particles of the whole system")
+    return np.ascontiguousarray(numbers_, dtype=np.intc)
+
+
+def _rows_of(pairs: np.ndarray, ids: np.ndarray) -> Tuple[np.ndarray, np.ndarray]:
+    """start and list of the particles that have these numbers, from pairs of numbers of the whole system."""
+    both = np.unique(np.concatenate([pairs, pairs[:, ::-1]]).astype(np.int64), axis=0)
+    order = np.argsort(ids, kind="stable")
+    at = np.searchsorted(ids[order], both[:, 0])
+    own = (at < len(ids)) & (ids[order][np.minimum(at, len(ids) - 1)] == both[:, 0]) if len(ids) else np.zeros(len(both), bool)
+    rows, partners = order[at[own]], both[own, 1]
+    by_row = np.argsort(rows, kind="stable")
+    return np.searchsorted(rows[by_row], np.arange(len(ids) + 1)).astype(np.intc), partners[by_row].astype(np.intc)
+
+
+def exclusion_lists(exclusions: Any, n: int, ids: Optional[np.ndarray] = None) -> Tuple[Optional[np.ndarray], Optional[np.ndarray]]:
+    """start and list of gmxfmm_set_exclusions from pairs (m, 2) of integers, each of them once or twice. ids: pairs are of such
+    numbers, and rows of the particles that have these."""
     if exclusions is None:
         return None, None
     pairs = np.asarray(exclusions)
@@ -214,6 +236,8 @@ def exclusion_lists(exclusions: Any, n: int) -> Tuple[Optional[np.ndarray], Opti
         raise refuse("exclusions", f"it has the type {pairs.dtype}, it must be integers")
     if pairs.ndim != 2 or pairs.shape[1] != 2:
         raise refuse("exclusions", f"it has the shape {pairs.shape}, it must be m x 2")
+    if ids is not None and (not pairs.size or (pairs.min() >= 0 and pairs.max() < 2**29)):
+        return _rows_of(pairs, ids)
     if pairs.size and (pairs.min() < 0 or pairs.max() >= n):
         raise refuse("exclusions", f"they name particles from {pairs.min()} to {pairs.max()}, there are 0 to {n - 1}")
     # a pair as one number: sorting these is several times faster than sorting rows

@@ -10,7 +10,7 @@ import numpy as np
 
 from . import _check, _inputs
 from ._arrays import View, checked, library_of, to_host
-from ._inputs import AUTO, BoxLike, Info, Measured, box_vectors, exclusion_lists, is_auto, library_error, make_options, numbers, refuse
+from ._inputs import AUTO, BoxLike, Info, Measured, box_vectors, exclusion_lists, is_auto, library_error, make_options, numbers, particle_ids, refuse
 from ._library import Error, Info as InfoStructure, Measurement, Options as OptionsStructure, System, header, library
 from ._ranks import Communicator
 from ._options import Options, Precision
@@ -51,10 +51,12 @@ class Plan:
                  a step never. False: a model of liquids chooses
     assign_every number of steps between assignments to cells. Between these no particle should move more than a fraction of a
                  cell, as in 10 to 20 steps of molecular dynamics
-    comm         an mpi4py communicator: its ranks share the sums of the treecode in an open system. Each rank gives any number of
-                 particles and gets results of these. All make the same calls in the same order. With measure the error of all
-                 ranks' sums is measured when the plan is made. Later only choose() and measure() do so; they need positions.
-                 Messages have a tag of their own, 25937. Arrays are on the host
+    comm         an mpi4py communicator: its ranks share the treecode in an open system, or the FMM in a periodic one. Each rank
+                 gives any number of particles and gets results of these. All make the same calls in the same order. With measure
+                 the error of all ranks' sums is measured when the plan is made. Later only choose() and measure() do so; they
+                 need positions. The FMM needs measure=False. Messages have a tag of their own, 25937. Arrays are on the host
+    ids          with comm, of the FMM: numbers (n) of these particles in the whole system, 0, 1, ..., each on one rank. Exclusions
+                 are pairs of such numbers then, given where one of the two is. None: in the order of ranks
     options      members of gmxfmm_options (docs/python.md): accuracy, boundary, prefactor, device, order, ...
 
     Positions of type float32 make a plan whose arrays are float32, all others float64. Arrays of a device make a plan on it.
@@ -63,7 +65,7 @@ class Plan:
 
     def __init__(self, positions: Any, charges: Any, box: BoxLike = None, *, exclusions: Any = None, targets: Any = None,
                  precision: Optional[Precision] = None, measure: bool = True, assign_every: int = 1, comm: Any = None,
-                 **given: Unpack[Options]) -> None:
+                 ids: Any = None, **given: Unpack[Options]) -> None:
         options: Dict[str, Any] = dict(given)
         self._handle = ctypes.c_void_p()
         self._door: Any = library_of(positions)
@@ -102,7 +104,10 @@ class Plan:
         self._options = self._make_options()
         self._on_device = bool(self._options.device)
         self._measures = bool(measure) and comm is None
-        self._exclusions = exclusion_lists(exclusions, len(x))
+        if ids is not None and comm is None:
+            raise refuse("ids", "they are those of particles on several ranks: give comm, too, or leave them out")
+        self._ids = None if ids is None else particle_ids(ids, len(x))
+        self._exclusions = self._lists(exclusions, len(x))
         places = None if targets is None else numbers("targets", to_host("targets", targets), (None, 3), self._dtype)
         self._take_targets(places)
         self._kept: Any = None
@@ -112,6 +117,12 @@ class Plan:
         self._make(x, bool(measure))
 
     # ------------------------------------------------------------------------------------------------- making and measuring
+
+    def _lists(self, exclusions: Any, n: int) -> Tuple[Optional[np.ndarray], Optional[np.ndarray]]:
+        """Rows of exclusions. On ranks without numbers pairs may be of any particles, those here are known when others are."""
+        if self._ranks is not None and exclusions is not None and self._ids is None:
+            raise refuse("exclusions", "on several ranks they are pairs of numbers of the whole system: give the ids of particles, too")
+        return exclusion_lists(exclusions, n, self._ids)
 
     def _make_options(self) -> OptionsStructure:
         return make_options(self._given, _TYPES["GMXFMM_SINGLE" if self._dtype == np.float32 else "GMXFMM_DOUBLE"])
@@ -158,6 +169,8 @@ class Plan:
         try:
             if not measured:
                 self._call("set_charges", system.n, system.q)
+                if self._ids is not None:
+                    self._call("set_ids", _address(self._ids))
                 if system.excl_start:
                     self._call("set_exclusions", system.excl_start, system.excl_list)
                 if self._target_positions is not None:
@@ -387,6 +400,7 @@ class Plan:
             if self._measures and positions is None:
                 raise refuse("positions", f"there are {len(q)} charges instead of {self._n}: to measure with these, give their positions")
             self._exclusions, self._kept, self._steps_left, self._derivatives = (None, None), None, 0, None
+            self._ids = None
         self._call("set_charges", len(q), q.ctypes.data)
         self._n, self._charges, self._charges_on_device = len(q), q, None
         if measure is True:
@@ -418,7 +432,7 @@ class Plan:
         """Sets pairs of particles that do not interact, integers (m, 2); None: there are none. A plan that measures does so again, at the
         positions given or at those of the last assignment.
         """
-        lists = exclusion_lists(exclusions, self._n)
+        lists = self._lists(exclusions, self._n)
         if self._measures:
             x, before = self._positions_now(positions), self._exclusions
             self._exclusions = lists

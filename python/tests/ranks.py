@@ -62,6 +62,23 @@ def main():
         check("the FMM on several ranks", size == 1)
     except gmxfmm.Error as error:
         check(str(error), size > 1 and "method = treecode" in str(error))
+    # the FMM in a box, with excluded pairs anywhere: the bits of one rank
+    box, ids, pairs = 2.0, np.arange(rank, 1500, size), np.stack([np.arange(0, 1500, 2), np.arange(1, 1500, 2)], axis=1)
+    here = pairs[np.isin(pairs, ids).any(axis=1)]
+    settings = {"measure": False, "order": 5, "grid": 4, "separation": 1, "num_threads": 1}
+    with gmxfmm.Plan(x[ids], q[ids], box, exclusions=here, ids=ids, comm=comm, **settings) as plan, \
+            gmxfmm.Plan(x, q, box, exclusions=pairs, **settings) as alone:
+        for _ in range(2):
+            several, one = plan.step(x[ids], potential=True), alone.step(x, potential=True)
+            check("the FMM's forces", np.array_equal(several.forces, one.forces[ids]))
+            check("its potentials", np.array_equal(several.potential, one.potential[ids]))
+            check("its energy", several.energy == one.energy)
+    for wrong, words in (({"ids": ids[:1]}, "ids"), ({"exclusions": here}, "ids")):
+        try:
+            gmxfmm.Plan(x[ids], q[ids], box, comm=comm, **settings, **wrong)
+            check(f"{words} that are wrong", False)
+        except gmxfmm.Error as error:
+            check(str(error), words in str(error))
     # all particles on one rank
     some = own if size == 1 else slice(None) if rank == 0 else slice(0, 0)
     with gmxfmm.Plan(x[some], q[some], comm=comm, method="treecode", theta=0.6, degree=8, leaf=60, num_threads=1) as plan:

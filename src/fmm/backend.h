@@ -13,6 +13,7 @@
 #include "fmm/gmxfmm.h"
 
 struct fmm_costs;
+struct gmxfmm_ranks_info;
 
 typedef struct fmm_backend
 {
@@ -89,6 +90,10 @@ typedef struct fmm_backend
 
     /* Adds what plan.c does not know of, such as the leaves of an octree; NULL: nothing. */
     void (*get_info)(const gmxfmm_plan* plan, gmxfmm_info* info);
+
+    /* What a row for several ranks tells of them, and times of that set to zero (gmxfmm_parallel.h); NULL: one rank. */
+    void (*get_ranks_info)(const gmxfmm_plan* plan, struct gmxfmm_ranks_info* info);
+    void (*reset_ranks_times)(gmxfmm_plan* plan);
 
     /* Whether graphs of steps that were captured so far will have a new box, too, once it is enqueued. NULL: none. */
     gmxfmm_status (*graphs_follow)(gmxfmm_plan* plan, void* stream, int* follow);

@@ -47,24 +47,40 @@ static int64_t find_bad(const gmxfmm_plan* plan, int64_t n, const void* q)
     return bad;
 }
 
+/* Adds v to sum[2], which is exact but for digits behind those of two numbers: sums of charges then do not depend on
+ * their order. (Knuth 1997, section 4.2.2, theorem B) */
+static void add_exactly(double* sum, double v)
+{
+    const double s = sum[0] + v, b = s - sum[0], low = sum[1] + ((sum[0] - (s - b)) + (v - b));
+    sum[0] = s + low;
+    sum[1] = low - (sum[0] - s);
+}
+
+void fmm_charges_set_total(gmxfmm_plan* plan, const double* sums, int num)
+{
+    double sum[2] = {0, 0};
+    for (int i = 0; i < 2 * num; i++)
+    {
+        add_exactly(sum, sums[i]);
+    }
+    plan->charges.total[0] = sum[0];
+    plan->charges.rest[0]  = sum[1];
+}
+
 static void copy_charges(gmxfmm_plan* plan, int64_t n, const void* q)
 {
-    double sum[c_parts];
+    double sum[c_parts][2];
 #pragma omp parallel for schedule(static) num_threads(plan->num_threads) if (n > FMM_FEW_PARTICLES)
     for (int part = 0; part < c_parts; part++)
     {
-        sum[part] = 0;
+        sum[part][0] = sum[part][1] = 0;
         for (int64_t i = n * part / c_parts; i < n * (part + 1) / c_parts; i++)
         {
             plan->charges.q[i] = get_charge(q, plan->options.array_type, i);
-            sum[part] += plan->charges.q[i];
+            add_exactly(sum[part], plan->charges.q[i]);
         }
     }
-    plan->charges.total[0] = 0;
-    for (int part = 0; part < c_parts; part++)
-    {
-        plan->charges.total[0] += sum[part];
-    }
+    fmm_charges_set_total(plan, sum[0], c_parts);
     plan->charges.version++;
 }
 

@@ -7,4 +7,7 @@
 
 void fmm_charges_free(gmxfmm_plan* plan);
 
+/* Makes the total of charges the sum of these 2 num numbers, such as total and rest of the charges of several ranks. */
+void fmm_charges_set_total(gmxfmm_plan* plan, const double* sums, int num);
+
 #endif

@@ -117,10 +117,9 @@ static int earlier(const void* a, const void* b)
 }
 
 /* A copy of the lists in which long ones ascend; NULL without memory. */
-static int* ascending(const gmxfmm_plan* plan, const int* start, const int* list, int threads)
+static int* ascending(int n, const int* start, const int* list, int threads)
 {
-    const int n    = (int)plan->particles.n;
-    int*      copy = malloc((size_t)start[n] * sizeof(*copy));
+    int* copy = malloc((size_t)start[n] * sizeof(*copy));
 #pragma omp parallel for schedule(dynamic, 64) num_threads(threads) if (copy != NULL)
     for (int i = 0; i < n; i++)
     {
@@ -161,10 +160,9 @@ static int find_one_sided(const int* start, const int* list, const int* rows, in
 
 /* Each pair has to be in both lists. A molecule may exclude thousands of atoms from one another: long lists are not
  * looked through for each of their pairs. */
-static gmxfmm_status check_both_ways(gmxfmm_plan* plan, const int* start, const int* list, int threads)
+static gmxfmm_status check_both_ways(gmxfmm_plan* plan, int n, const int* start, const int* list, int threads)
 {
-    const int n   = (int)plan->particles.n;
-    int       bad = n, mixed = 0;
+    int bad = n, mixed = 0;
     if (start[n] / c_few > n && pass_once(start, list, n, plan->num_threads))
     {
         return GMXFMM_OK;
@@ -174,7 +172,7 @@ static gmxfmm_status check_both_ways(gmxfmm_plan* plan, const int* start, const 
     {
         mixed |= is_mixed(start, list, i);
     }
-    int* copy = mixed ? ascending(plan, start, list, threads) : NULL;
+    int* copy = mixed ? ascending(n, start, list, threads) : NULL;
     if (mixed && copy == NULL)
     {
         return fmm_fail(plan, GMXFMM_ERROR_MEMORY, "out of memory for exclusions");
@@ -193,10 +191,10 @@ static gmxfmm_status check_both_ways(gmxfmm_plan* plan, const int* start, const 
 }
 
 /* Each loop relies on what those before it have seen, and finds the first particle whose list is wrong. */
-gmxfmm_status fmm_check_exclusions(gmxfmm_plan* plan, const int* start, const int* list)
+gmxfmm_status fmm_check_exclusions(gmxfmm_plan* plan, int n, const int* start, const int* list)
 {
-    const int n = (int)plan->particles.n, threads = n > FMM_FEW_PARTICLES ? plan->num_threads : 1;
-    int       bad = n;
+    const int threads = n > FMM_FEW_PARTICLES ? plan->num_threads : 1;
+    int       bad     = n;
     if (start[0] != 0)
     {
         return fmm_fail(plan, GMXFMM_ERROR_EXCLUSION, "exclusions of particle 0 start at %d, not at 0", start[0]);
@@ -221,5 +219,5 @@ gmxfmm_status fmm_check_exclusions(gmxfmm_plan* plan, const int* start, const in
         return fmm_fail(plan, GMXFMM_ERROR_EXCLUSION, "particle %d excludes particle %d, which is not among 0 to %d",
                         bad, list[find_outsider(start, list, n, bad)], n - 1);
     }
-    return check_both_ways(plan, start, list, threads);
+    return check_both_ways(plan, n, start, list, threads);
 }

@@ -5,8 +5,8 @@
 
 #include "fmm/gmxfmm.h"
 
-/* Whether start[n + 1] and list are rows of partners of the plan's n particles, each pair in both rows. Errors:
+/* Whether start[n + 1] and list are rows of partners of n particles, each pair in both rows. Errors:
  * EXCLUSION. */
-gmxfmm_status fmm_check_exclusions(gmxfmm_plan* plan, const int* start, const int* list);
+gmxfmm_status fmm_check_exclusions(gmxfmm_plan* plan, int n, const int* start, const int* list);
 
 #endif

@@ -53,9 +53,10 @@ typedef struct
  *
  * - The treecode (Vaughn, Wilson & Krasny 2020, section 3.2). On CUDA results go to arrays of the host.
  * - The FMM on CPUs by cells of one level (m2l = fft or auto), in a box that is periodic along all vectors. There are
- * no targets and no charge derivatives. All ranks get the positions of all. Each computes the results in its layers of
- *   cells, and its columns of frequencies. Results have the bits of one rank that has all particles in the order of
- *   their numbers. The model chooses automatic order and cells, at the first assign.
+ *   no targets and no charge derivatives. Each rank computes the results in a range of cells, and its part of the
+ *   convolution. It is sent the particles in and near these cells. Ranges follow the measured work of the ranks.
+ *   Results have the bits of one rank that has all particles in the order of their numbers. The model chooses automatic
+ *   order and cells, at the first assign.
  *
  * Errors: as gmxfmm_create; NULL and OPTION for a communicator that is none, which other ranks do not hear of; COMM. */
 GMXFMM_API gmxfmm_status gmxfmm_create_parallel(gmxfmm_plan**         plan,
@@ -88,7 +89,7 @@ GMXFMM_API gmxfmm_status gmxfmm_set_ids(gmxfmm_plan* plan, const int* id);
 
 /* What this rank has of a plan's particles. Seconds are those of all its assignments and steps so far, beside those of
  * gmxfmm_info. Waiting for other ranks counts. */
-typedef struct
+typedef struct gmxfmm_ranks_info
 {
     int64_t num_particles, num_targets;  /* whose owner it is */
     int64_t num_imported;                /* particles of others that it meets one by one */
@@ -96,13 +97,19 @@ typedef struct
     double  time_bisection, time_travel; /* finding the owners of particles; sending them there, and results back */
     double  time_tree, time_lists;       /* own tree; lists with all trees */
     double  time_exchange;               /* of clusters and particles; on GPUs beside local sums */
+    /* An FMM has these, too: cells whose results the rank computes, and messages that it sends in a step. Seconds of
+     * its steps are outside of exchanges, or in those of positions, multipoles and locals, spectra, results, and sums.
+     */
+    int     num_cells;
+    int64_t messages;
+    double  time_work, time_positions, time_expansions, time_spectra, time_results, time_sums;
     /* At the last assignment, the number of ranks from whose GPUs this one reads, as they read from its own. These are
      * threads of the process, or processes of the same machine by CUDA IPC. The others send by exchange. */
     int         num_reached;
     const char* reached_note; /* why it does not read from one of the same machine, until the next assignment; or "" */
 } gmxfmm_ranks_info;
 
-/* Not collective. All zero, and no note, for a plan of one rank, and so far for an FMM. Errors: NULL. */
+/* Not collective. All zero, and no note, for a plan of one rank. Errors: NULL. */
 GMXFMM_API gmxfmm_status gmxfmm_get_ranks_info(const gmxfmm_plan* plan, gmxfmm_ranks_info* info);
 GMXFMM_API void          gmxfmm_reset_ranks_times(gmxfmm_plan* plan);
 

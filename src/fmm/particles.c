@@ -98,6 +98,26 @@ static gmxfmm_status keep_exclusions(gmxfmm_plan* plan, const int* start, const 
     return GMXFMM_OK;
 }
 
+static gmxfmm_status take_exclusions(gmxfmm_plan* plan, const int* start, const int* list)
+{
+    free_exclusions(plan);
+    gmxfmm_status status = start != NULL ? keep_exclusions(plan, start, list) : GMXFMM_OK;
+    status               = status == GMXFMM_OK ? plan->backend->set_exclusions(plan, plan->particles.excl_start,
+                                                                               plan->particles.excl_list, plan->particles.n)
+                                               : status;
+    if (status != GMXFMM_OK)
+    {
+        free_exclusions(plan);
+    }
+    return status;
+}
+
+gmxfmm_status fmm_particles_take(gmxfmm_plan* plan, const int* names, const int* start, const int* list)
+{
+    plan->particles.names = names;
+    return take_exclusions(plan, start, list);
+}
+
 static gmxfmm_status set_exclusions(gmxfmm_plan* plan, const int* start, const int* list)
 {
     if (plan->charges.q == NULL)
@@ -118,21 +138,9 @@ static gmxfmm_status set_exclusions(gmxfmm_plan* plan, const int* start, const i
         free_exclusions(plan);
         return plan->backend->set_exclusions(plan, start, list, plan->particles.n);
     }
-    status = status == GMXFMM_OK && start != NULL ? fmm_check_exclusions(plan, start, list) : status;
-    if (status != GMXFMM_OK)
-    {
-        return status;
-    }
-    free_exclusions(plan);
-    status = start != NULL ? keep_exclusions(plan, start, list) : GMXFMM_OK;
-    status = status == GMXFMM_OK ? plan->backend->set_exclusions(plan, plan->particles.excl_start,
-                                                                 plan->particles.excl_list, plan->particles.n)
-                                 : status;
-    if (status != GMXFMM_OK)
-    {
-        free_exclusions(plan);
-    }
-    return status;
+    status =
+        status == GMXFMM_OK && start != NULL ? fmm_check_exclusions(plan, (int)plan->particles.n, start, list) : status;
+    return status == GMXFMM_OK ? take_exclusions(plan, start, list) : status;
 }
 
 gmxfmm_status gmxfmm_set_exclusions(gmxfmm_plan* plan, const int* start, const int* list)

@@ -12,6 +12,10 @@ void fmm_particles_set_number(gmxfmm_plan* plan, int64_t n);
 /* Tells the backend that none of them are excluded from each other. Errors: MEMORY. */
 gmxfmm_status fmm_particles_exclude_none(gmxfmm_plan* plan);
 
+/* Exclusions that were checked, both NULL: none, of a backend that takes them; and what messages call particles, which
+ * the caller keeps. Errors: MEMORY. */
+gmxfmm_status fmm_particles_take(gmxfmm_plan* plan, const int* names, const int* start, const int* list);
+
 /* They are in no cells, and graphs of steps are void. */
 void fmm_particles_unassign(gmxfmm_plan* plan);
 

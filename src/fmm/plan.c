@@ -146,15 +146,16 @@ const struct fmm_costs* fmm_costs_of(const gmxfmm_options* options)
     return find_backend(options, NULL)->costs;
 }
 
-gmxfmm_status fmm_create_with_errors(gmxfmm_plan**            plan,
-                                     const gmxfmm_options*    asked,
-                                     int64_t                  num_particles,
-                                     const double*            box,
-                                     int                      measures,
-                                     struct fmm_known_errors* known,
-                                     struct fmm_ranks*        ranks,
-                                     char*                    message,
-                                     size_t                   message_size)
+static gmxfmm_status create(gmxfmm_plan**            plan,
+                            const gmxfmm_options*    asked,
+                            int64_t                  num_particles,
+                            const double*            box,
+                            int                      measures,
+                            struct fmm_known_errors* known,
+                            struct fmm_ranks*        ranks,
+                            const struct fmm_ranks*  shared,
+                            char*                    message,
+                            size_t                   message_size)
 {
     char           unread[256];
     char*          text = message != NULL && message_size > 0 ? message : unread;
@@ -194,6 +195,7 @@ gmxfmm_status fmm_create_with_errors(gmxfmm_plan**            plan,
     p->options      = own;
     p->backend      = backend;
     p->ranks        = ranks;
+    p->shared       = shared;
     p->level        = fmm_simd_level();
     p->most_threads = fmm_num_threads(own.num_threads);
     p->num_threads  = fmm_useful_threads(&own, p->most_threads, num_particles);
@@ -211,6 +213,35 @@ gmxfmm_status fmm_create_with_errors(gmxfmm_plan**            plan,
     }
     *plan = p;
     return GMXFMM_OK;
+}
+
+gmxfmm_status fmm_create_with_errors(gmxfmm_plan**            plan,
+                                     const gmxfmm_options*    asked,
+                                     int64_t                  num_particles,
+                                     const double*            box,
+                                     int                      measures,
+                                     struct fmm_known_errors* known,
+                                     struct fmm_ranks*        ranks,
+                                     char*                    message,
+                                     size_t                   message_size)
+{
+    return create(plan, asked, num_particles, box, measures, known, ranks, NULL, message, message_size);
+}
+
+gmxfmm_status fmm_create_shared(gmxfmm_plan**           plan,
+                                const gmxfmm_options*   options,
+                                int64_t                 num_particles,
+                                const double*           box,
+                                const struct fmm_ranks* shared,
+                                char*                   message,
+                                size_t                  message_size)
+{
+    return create(plan, options, num_particles, box, 0, NULL, NULL, shared, message, message_size);
+}
+
+gmxfmm_status fmm_make_cells(gmxfmm_plan* plan)
+{
+    return follow_domain(plan);
 }
 
 gmxfmm_status gmxfmm_create(gmxfmm_plan**         plan,
@@ -747,5 +778,28 @@ void gmxfmm_reset_times(gmxfmm_plan* plan)
     if (plan != NULL)
     {
         memset(&plan->info, 0, sizeof(plan->info));
+    }
+}
+
+gmxfmm_status gmxfmm_get_ranks_info(const gmxfmm_plan* plan, gmxfmm_ranks_info* info)
+{
+    if (plan == NULL || info == NULL)
+    {
+        return GMXFMM_ERROR_NULL;
+    }
+    memset(info, 0, sizeof(*info));
+    info->reached_note = "";
+    if (plan->backend->get_ranks_info != NULL)
+    {
+        plan->backend->get_ranks_info(plan, info);
+    }
+    return GMXFMM_OK;
+}
+
+void gmxfmm_reset_ranks_times(gmxfmm_plan* plan)
+{
+    if (plan != NULL && plan->backend->reset_ranks_times != NULL)
+    {
+        plan->backend->reset_ranks_times(plan);
     }
 }

@@ -22,6 +22,20 @@ gmxfmm_status fmm_create_with_errors(gmxfmm_plan**            plan,
                                      char*                    message,
                                      size_t                   message_size);
 
+/* A plan of one rank, of cells of one level and periodic along all vectors, whose steps these ranks compute together
+ * (cpu/ranks.h), each with the particles of its own cells and of those near to them. It is chosen for num_particles of
+ * all. */
+gmxfmm_status fmm_create_shared(gmxfmm_plan**           plan,
+                                const gmxfmm_options*   options,
+                                int64_t                 num_particles,
+                                const double*           box,
+                                const struct fmm_ranks* shared,
+                                char*                   message,
+                                size_t                  message_size);
+
+/* Makes cells for the box as it is, as an assignment does first. Errors: MEMORY, OPTION, UNSUPPORTED. */
+gmxfmm_status fmm_make_cells(gmxfmm_plan* plan);
+
 /* What the stages of a plan with these options, checked, cost by the model (model/costs.h). */
 const struct fmm_costs* fmm_costs_of(const gmxfmm_options* options);
 

@@ -56,18 +56,19 @@ typedef struct
 /* Particles without their charges: how many, which pairs are excluded, in which cells they are (particles.c). */
 typedef struct
 {
-    int64_t version; /* of number, targets, exclusions and order: assignments on a stream raise it, too */
-    int64_t n;
-    int64_t pairs_version;  /* of number, exclusions and targets */
-    int64_t graph_version;  /* of what captured graphs have of them, and do not follow: all but such assignments */
-    int64_t cells_version;  /* of the cells that they were assigned to (fmm_domain.cells_version); 0: none */
-    int64_t origin_version; /* and of their place */
-    int*    excl_start;     /* n + 1, or NULL */
-    int*    excl_list;
-    int64_t num_targets; /* 0: the particles are the targets */
-    double* target_x;    /* 3 num_targets, of a backend that computes on the host */
-    size_t  exclusion_bytes, target_bytes;
-    int     assign_begun; /* GMXFMM_ASSIGN_BEGIN, without END so far */
+    int64_t    version; /* of number, targets, exclusions and order: assignments on a stream raise it, too */
+    int64_t    n;
+    int64_t    pairs_version;  /* of number, exclusions and targets */
+    int64_t    graph_version;  /* of what captured graphs have of them, and do not follow: all but such assignments */
+    int64_t    cells_version;  /* of the cells that they were assigned to (fmm_domain.cells_version); 0: none */
+    int64_t    origin_version; /* and of their place */
+    const int* names;          /* of the particles in messages, which those who set them keep; NULL: their indices */
+    int*       excl_start;     /* n + 1, or NULL */
+    int*       excl_list;
+    int64_t    num_targets; /* 0: the particles are the targets */
+    double*    target_x;    /* 3 num_targets, of a backend that computes on the host */
+    size_t     exclusion_bytes, target_bytes;
+    int        assign_begun; /* GMXFMM_ASSIGN_BEGIN, without END so far */
 } fmm_particles;
 
 enum
@@ -99,6 +100,7 @@ typedef struct
     int64_t graph_version;          /* of those set by the host, which captured graphs do not follow */
     double* q;                      /* FMM_CHARGE_SETS x n, caller's order; NULL: none were set */
     double  total[FMM_CHARGE_SETS]; /* sum of q */
+    double  rest[FMM_CHARGE_SETS];  /* digits of the sum behind those of total */
     size_t  bytes;
 } fmm_charges;
 
@@ -191,9 +193,16 @@ struct gmxfmm_plan
     char        message[512];
 
     struct fmm_ranks*          ranks;          /* that share the plan, parallel/ranks.h; NULL: there is one */
+    const struct fmm_ranks*    shared;         /* that compute the steps of this plan of one rank together (plan.h) */
     struct fmm_divided*        divided;        /* of the FMM's row for several (ranks/backend.c) */
     struct fmm_treecode_ranks* treecode_ranks; /* of the treecode's row for several (treecode/ranks/backend.c) */
 };
+
+/* What messages call particle i. */
+static inline long long fmm_particle_name(const gmxfmm_plan* plan, int64_t i)
+{
+    return plan->particles.names != NULL ? plan->particles.names[i] : i;
+}
 
 /* Whether the particles are in the cells as they are now. */
 static inline int fmm_is_assigned(const gmxfmm_plan* plan)

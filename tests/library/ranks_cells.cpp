@@ -402,6 +402,86 @@ TEST(RanksOfCells, MayBeDealtAnew)
     expectSameBits(solve(s, options, dealt, steps), alone(other, options, oneStep(s)));
 }
 
+/* Grids of few layers; most particles in a corner, so that ranges are of quite another length than those of planes and
+ * columns; ranges that follow the work of the steps before. */
+TEST(RanksOfCells, MayHavePartsOfLayers)
+{
+    const BoxType& type = boxTypes()[2];
+    System         s    = ions(boxOfVolume(type, 12), 200, 3);
+    Random         random(8);
+    scatter(&s, 1500, {0.1, 0.1, 0.1}, {0.7, 0.9, 0.8}, &random);
+    std::vector<Step> steps(9, oneStep(s)[0]);
+    for (std::size_t k = 0; k < steps.size(); k++)
+    {
+        steps[k].assigns = k % 4 == 0;
+    }
+    for (const std::array<int, 3>& grid : {std::array<int, 3>{4, 9, 7}, {3, 4, 11}, {12, 3, 5}})
+    {
+        const gmxfmm_options options = explicitOptions(7, grid, 1, GMXFMM_SINGLE);
+        const Together       one     = alone(s, options, steps);
+        for (int ranks : c_numRanks)
+        {
+            SCOPED_TRACE(ranks);
+            expectSameBits(solve(s, options, deal(s.size(), ranks, Deal::AtRandom), steps), one);
+        }
+    }
+}
+
+/* What a rank has and sends: cells and particles of all are those of the system, and what is sent arrives. */
+TEST(RanksOfCells, TellWhatTheyHave)
+{
+    const int                      num   = 4;
+    const System                   s     = water(boxOfVolume(boxTypes()[0], 12), 5);
+    const gmxfmm_options           o     = explicitOptions(6, 8, 8, 8, 1);
+    const Dealt                    dealt = deal(s.size(), num, Deal::AtRandom);
+    std::vector<gmxfmm_ranks_info> found(num), later(num);
+    onRanks(num,
+            [&](const gmxfmm_comm& comm)
+            {
+                const std::size_t         rank = static_cast<std::size_t>(comm.rank);
+                const std::vector<double> q = of<double>(dealt[rank], s.q, 1), x = of<double>(dealt[rank], s.x, 3);
+                const std::int64_t        n = static_cast<std::int64_t>(q.size());
+                std::vector<double>       force(x.size() + 1);
+                gmxfmm_output             output = {};
+                gmxfmm_plan*              plan   = nullptr;
+                output.size                      = sizeof(output);
+                output.force                     = force.data();
+                ASSERT_EQ(gmxfmm_create_parallel(&plan, &o, &comm, n, s.box.data(), nullptr, 0), GMXFMM_OK);
+                EXPECT_EQ(gmxfmm_get_ranks_info(plan, &found[rank]), GMXFMM_OK); /* before there is anything */
+                EXPECT_EQ(found[rank].num_cells, 0);
+                ASSERT_EQ(gmxfmm_set_charges(plan, n, q.data()), GMXFMM_OK);
+                ASSERT_EQ(gmxfmm_assign(plan, x.data()), GMXFMM_OK);
+                ASSERT_EQ(gmxfmm_execute(plan, x.data(), &output), GMXFMM_OK);
+                EXPECT_EQ(gmxfmm_get_ranks_info(plan, &found[rank]), GMXFMM_OK);
+                gmxfmm_reset_ranks_times(plan);
+                EXPECT_EQ(gmxfmm_get_ranks_info(plan, &later[rank]), GMXFMM_OK);
+                gmxfmm_destroy(plan);
+            });
+    std::int64_t cells = 0, particles = 0;
+    std::size_t  sent = 0, received = 0;
+    for (std::size_t rank = 0; rank < num; rank++)
+    {
+        const gmxfmm_ranks_info& info = found[rank];
+        EXPECT_GT(info.num_imported, 0);
+        EXPECT_LT(info.num_imported, static_cast<std::int64_t>(s.size()) - info.num_particles);
+        EXPECT_EQ(info.num_cells % 16, 0);       /* whole vectors of cells */
+        EXPECT_GE(info.messages, 3 * (num - 1)); /* spectra there and back, and forces or positions */
+        for (double time : {info.time_work, info.time_positions, info.time_spectra, info.time_results, info.time_sums})
+        {
+            EXPECT_GT(time, 0);
+        }
+        EXPECT_EQ(later[rank].num_particles, info.num_particles);
+        EXPECT_EQ(later[rank].time_work, 0);
+        cells += info.num_cells;
+        particles += info.num_particles;
+        sent += info.bytes_sent;
+        received += info.bytes_received;
+    }
+    EXPECT_EQ(cells, 512);
+    EXPECT_EQ(particles, static_cast<std::int64_t>(s.size()));
+    EXPECT_EQ(sent, received);
+}
+
 /* Few particles, most of the ranks without any. */
 TEST(RanksOfCells, MayHaveNoParticles)
 {

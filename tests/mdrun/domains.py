@@ -89,6 +89,11 @@ def runs(checks):
         checks.below(f"NVE, {ranks} ranks: total energy per atom stays", off, max(2 * alone, 5e-3), "kJ/mol", "twice what one rank has")
         log = read_log(folder, "nve")
         checks.that(re.search(r"^ Domain decomp\.", log, re.M) is not None, f"NVE, {ranks} ranks: domains are counted")
+        checks.that(re.search(r"^ FMM exchange ", log, re.M) is not None, f"NVE, {ranks} ranks: exchanges of the FMM are counted")
+        table = re.search(rf"^FMM: its parts on {ranks} ranks.*?Imbalance of work[^\n]*? ([0-9.]+) %", log, re.M | re.S)
+        cells = re.search(r"^ Atoms in them +([0-9]+)", log, re.M)
+        checks.that(table is not None and cells is not None and int(cells.group(1)) == round(len(read_trr(folder + "/nve.trr")[-1].x) / 3 / ranks),
+                    f"NVE, {ranks} ranks: md.log has what each rank did of the FMM")
 
     thermostat = {"tcoupl": "V-rescale", "tc-grps": "System", "tau-t": "0.5", "ref-t": "300", "ld-seed": "3"}
     for kind, coupling in COUPLING.items():
@@ -153,6 +158,7 @@ def perturbed(checks):
         for ranks in (1, 2):
             gmx.mdrun(folder, "-dhdl", "run.xvg", name="run", ranks=ranks)
             rows[ranks] = dhdl(folder, "run")[1]
+        checks.that("FMM: divided over 2 ranks" in " ".join(read_log(folder, "run").split()), f"{what}, 2 ranks: the FMM is divided")
         worst = max(abs(a - b) for one, two in zip(*rows.values()) for a, b in zip(one, two))
         checks.below(f"{what}, 2 ranks: derivatives and energies of other states, 40 steps", worst, 0.02, "kJ/mol", "single precision, and chaos growing it")
 

@@ -3,6 +3,7 @@
 Environment (run-tests.sh sets it):
   GMXFMM_GMX         patched gmx, mixed precision
   GMXFMM_GMX_D       patched gmx, double precision
+  GMXFMM_GMX_MPI     patched gmx_mpi, mixed precision
   GMXFMM_STOCK_GMX   unpatched gmx of the same version, mixed     (default: gmx in PATH)
   GMXFMM_STOCK_GMX_D unpatched gmx of the same version, double    (default: gmx_d in PATH)
   GMXFMM_REGRESSION  folder of GROMACS's regression tests

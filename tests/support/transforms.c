@@ -47,8 +47,9 @@ int TRANSFORMS(
             const size_t k = i / fft.field_stride, at = i % fft.field_stride;
             x[i] = k < (size_t)fields && is_used(n, used, at) ? (real)field[k * points + at] : c_unused;
         }
-        fmm_fft_planes(&fft, threads, 0, used, 0, n[0], x, f);
-        fmm_fft_columns(&fft, threads, 0, 0, n[1], f);
+        const fmm_columns columns = fmm_fft_all_columns(&fft, f);
+        fmm_fft_planes(&fft, threads, 0, used, x, f);
+        fmm_fft_columns(&fft, threads, 0, &columns);
         for (size_t i = 0; i < (size_t)fields * freqs; i++)
         {
             const size_t       k = i / freqs, l = k % VLEN;
@@ -56,8 +57,8 @@ int TRANSFORMS(
             spectrum[2 * i]       = (double)at->re[l];
             spectrum[2 * i + 1]   = (double)at->im[l];
         }
-        fmm_fft_columns(&fft, threads, 1, 0, n[1], f);
-        fmm_fft_planes(&fft, threads, 1, used, 0, n[0], x, f);
+        fmm_fft_columns(&fft, threads, 1, &columns);
+        fmm_fft_planes(&fft, threads, 1, used, x, f);
         for (size_t i = 0; i < (size_t)fields * points; i++)
         {
             const real v = x[i / points * fft.field_stride + i % points];

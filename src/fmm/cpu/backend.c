@@ -7,6 +7,7 @@
 #include "fmm/particles.h"
 #include "fmm/cpu/assign.h"
 #include "fmm/cpu/execute.h"
+#include "fmm/cpu/ranks.h"
 #include "fmm/cpu/particles/particles.h"
 #include "fmm/cpu/convolution/convolution.h"
 #include "fmm/cpu/octree/octree.h"
@@ -22,7 +23,7 @@ static gmxfmm_status check(int id, char* message, size_t size)
 static gmxfmm_status create(gmxfmm_plan* plan)
 {
     plan->cpu = calloc(1, sizeof(*plan->cpu));
-    return plan->cpu != NULL ? GMXFMM_OK : fmm_fail(plan, GMXFMM_ERROR_MEMORY, "out of memory");
+    return plan->cpu != NULL ? fmm_shares_create(plan) : fmm_fail(plan, GMXFMM_ERROR_MEMORY, "out of memory");
 }
 
 /* Room for them: the next step sorts them. */
@@ -113,16 +114,37 @@ static void free_grid(gmxfmm_plan* plan)
     }
 }
 
+/* Rows of partial sums: enough for all threads and ranks, and few enough to add up. */
+static void set_rows(gmxfmm_plan* plan)
+{
+    enum
+    {
+        c_least = 256,
+        c_most  = 1024
+    };
+    fmm_cpu*  cpu    = plan->cpu;
+    const int blocks = (plan->domain.cells.num_cells + FMM_BLOCK - 1) / FMM_BLOCK;
+    cpu->block_rows  = 1;
+    if (plan->domain.tree != NULL)
+    {
+        cpu->partial_rows = c_least;
+        return;
+    }
+    while (cpu->block_rows < FMM_BLOCK && cpu->block_rows * blocks < c_least)
+    {
+        cpu->block_rows *= 2;
+    }
+    cpu->partial_rows = cpu->block_rows > 1 || blocks < c_most ? cpu->block_rows * blocks : c_most;
+}
+
 static gmxfmm_status set_grid(gmxfmm_plan* plan)
 {
     fmm_cpu*     cpu    = plan->cpu;
-    const int*   n      = plan->domain.cells.n;
     const size_t before = plan->bytes;
-    /* blocks enough for all threads, and few enough to add up: of whole layers, or as many of each layer */
-    const int of_layer = n[0] < 256 ? 256 / n[0] : 1;
-    cpu->partial_rows  = plan->domain.tree != NULL ? 256 : n[0] * (of_layer < n[1] * n[2] ? of_layer : n[1] * n[2]);
-    cpu->partial       = fmm_alloc(plan, (size_t)cpu->partial_rows * FMM_PARTIAL * sizeof(double));
-    cpu->path          = plan->domain.tree != NULL ? &fmm_octree_path : &fmm_cells_path;
+    set_rows(plan);
+    fmm_shares_even(plan);
+    cpu->partial = fmm_alloc(plan, (size_t)cpu->partial_rows * FMM_PARTIAL * sizeof(double));
+    cpu->path    = plan->domain.tree != NULL ? &fmm_octree_path : &fmm_cells_path;
     const gmxfmm_status status =
         cpu->partial != NULL
             ? cpu->path->create(plan)
@@ -144,6 +166,7 @@ static void destroy(gmxfmm_plan* plan)
         fmm_particle_set_free(plan, &plan->cpu->targets);
         fmm_levels_free(plan);
         fmm_leaves_free(plan);
+        fmm_shares_free(plan);
         free(plan->cpu->scratch);
         free(plan->cpu);
         plan->cpu = NULL;

@@ -10,6 +10,7 @@
 #include "fmm/cpu/near/p2p.h"
 #include "fmm/cpu/output.h"
 #include "fmm/cpu/particles/particles.h"
+#include "fmm/cpu/ranks.h"
 #include "fmm/cpu/step.h"
 #include "fmm/left.h"
 
@@ -39,6 +40,10 @@ static void follow_shape(gmxfmm_plan* plan, int with_virial)
 /* The error of positions of which one has no expansion. */
 static gmxfmm_status bad_position(gmxfmm_plan* plan, const void* x)
 {
+    if (plan->cpu->shares.bad_elsewhere) /* the rank where it is says what it is */
+    {
+        return fmm_fail(plan, GMXFMM_ERROR_POSITION, "%s", "");
+    }
     for (int64_t i = 0; i < plan->particles.n; i++)
     {
         double xi[3];
@@ -49,7 +54,7 @@ static gmxfmm_status bad_position(gmxfmm_plan* plan, const void* x)
         if (!isfinite(xi[0]) || !isfinite(xi[1]) || !isfinite(xi[2]))
         {
             return fmm_fail(plan, GMXFMM_ERROR_POSITION, "position of particle %lld is (%g, %g, %g): not finite",
-                            (long long)i, xi[0], xi[1], xi[2]);
+                            fmm_particle_name(plan, i), xi[0], xi[1], xi[2]);
         }
     }
     const fmm_particle_set* p    = &plan->cpu->sources;
@@ -63,7 +68,7 @@ static gmxfmm_status bad_position(gmxfmm_plan* plan, const void* x)
         most                  = fmax(far_away, most);
     }
     return most > 99 * plan->domain.cells.lambda
-               ? fmm_left_lost(plan, lost)
+               ? fmm_left_lost(plan, fmm_particle_name(plan, lost))
                : fmm_fail(plan, GMXFMM_ERROR_POSITION, "a position is not finite, or too far away");
 }
 
@@ -128,7 +133,7 @@ static void near_field(gmxfmm_plan* plan, fmm_wanted wanted, fmm_step_sums* sums
     {
         fmm_particle_sums(plan, sums->first);
     }
-    fmm_lap(&clock, &plan->info.time_near);
+    fmm_lap_alone(plan, &clock, &plan->info.time_near);
 }
 
 static void far_field(gmxfmm_plan* plan, fmm_wanted wanted, fmm_step_sums* sums)
@@ -146,7 +151,7 @@ static void far_field(gmxfmm_plan* plan, fmm_wanted wanted, fmm_step_sums* sums)
     {
         fmm_particle_sums(plan, sums->first);
     }
-    fmm_lap(&clock, &plan->info.time_l2p);
+    fmm_lap_alone(plan, &clock, &plan->info.time_l2p);
 }
 
 gmxfmm_status fmm_step(gmxfmm_plan* plan, const void* x, gmxfmm_output* output)
@@ -155,18 +160,19 @@ gmxfmm_status fmm_step(gmxfmm_plan* plan, const void* x, gmxfmm_output* output)
     const fmm_wanted wanted = wanted_of(output);
     fmm_step_sums    sums;
     memset(&sums, 0, sizeof(sums));
-    plan->cpu->comm_failed = 0;
+    plan->cpu->shares.failed = 0;
     follow_charges(plan);
     follow_shape(plan, output->want_virial);
 
-    double              clock  = fmm_time();
+    double clock               = fmm_time();
+    plan->cpu->shares.waited   = 0;
     const gmxfmm_status status = permute(plan, x, &sums.moments, &output->outside);
     if (status != GMXFMM_OK)
     {
         return status;
     }
     sums.background = background_of(plan, &sums.moments);
-    fmm_lap(&clock, &info->time_permute);
+    fmm_lap_alone(plan, &clock, &info->time_permute);
 
     const int far_first = fmm_far_is_first(plan, wanted);
     if (!far_first)
@@ -181,6 +187,6 @@ gmxfmm_status fmm_step(gmxfmm_plan* plan, const void* x, gmxfmm_output* output)
 
     clock                       = fmm_time();
     const gmxfmm_status written = fmm_output(plan, wanted, x, &sums, output);
-    fmm_lap(&clock, &info->time_output);
-    return plan->cpu->comm_failed ? GMXFMM_ERROR_COMM : written;
+    fmm_lap_alone(plan, &clock, &info->time_output);
+    return plan->cpu->shares.failed ? GMXFMM_ERROR_COMM : written;
 }

@@ -149,7 +149,7 @@ static gmxfmm_status not_finite(gmxfmm_plan* plan, fmm_wanted wanted)
         if (fabs(plan->charges.q[i]) > c_hugeCharge)
         {
             return fmm_fail(plan, GMXFMM_ERROR_CHARGE, "charge of particle %lld is %g: choose another unit of charge",
-                            (long long)i, plan->charges.q[i]);
+                            fmm_particle_name(plan, i), plan->charges.q[i]);
         }
     }
     const fmm_particle_set* targets = fmm_targets(plan);
@@ -161,8 +161,8 @@ static gmxfmm_status not_finite(gmxfmm_plan* plan, fmm_wanted wanted)
         {
             return plan->particles.num_targets == 0
                        ? fmm_fail(plan, GMXFMM_ERROR_COINCIDENT,
-                                  "particle %d stands where another one does, and they do not exclude each other",
-                                  targets->sorted[s])
+                                  "particle %lld stands where another one does, and they do not exclude each other",
+                                  fmm_particle_name(plan, targets->sorted[s]))
                        : fmm_fail(plan, GMXFMM_ERROR_COINCIDENT, "target %d stands where a particle does",
                                   targets->sorted[s]);
         }

@@ -1,49 +1,179 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Sums of a step that several ranks compute together. */
+/* What each rank has of a step that several compute together, and sums over all. */
 #include "fmm/cpu/ranks.h"
 
+#include <stdlib.h>
 #include <string.h>
 
-void fmm_cpu_share(gmxfmm_plan* plan, const fmm_ranks* ranks)
-{
-    plan->cpu->ranks     = ranks;
-    plan->cpu->rank      = ranks->comm.rank;
-    plan->cpu->num_ranks = ranks->comm.size;
-}
+#include "fmm/cpu/particles/particles.h"
 
-int64_t fmm_cpu_first_of_rank(const gmxfmm_plan* plan, int rank)
+gmxfmm_status fmm_shares_create(gmxfmm_plan* plan)
 {
-    const int* n = plan->domain.cells.n;
-    return plan->cpu->sources.cell_start[fmm_share_begin(plan, n[0], rank) * n[1] * n[2]];
-}
-
-void fmm_gather_shares(gmxfmm_plan* plan, void* items, size_t bytes, int num)
-{
-    fmm_cpu*  cpu     = plan->cpu;
-    int       parcels = 0;
-    fmm_range own     = fmm_own_of(plan, num);
-    for (int r = 0; r < (cpu->ranks != NULL ? cpu->num_ranks : 0); r++)
+    fmm_shares* s = &plan->cpu->shares;
+    if (plan->shared == NULL)
     {
-        const fmm_range its  = fmm_share_of(plan, num, r);
-        const size_t    sent = (size_t)(own.end - own.begin) * bytes, received = (size_t)(its.end - its.begin) * bytes;
-        if (r != cpu->rank && sent + received > 0)
+        return GMXFMM_OK;
+    }
+    const size_t num = (size_t)plan->shared->comm.size + 1;
+    s->ranks         = plan->shared;
+    s->rank          = plan->shared->comm.rank;
+    s->num           = plan->shared->comm.size;
+    s->rows          = calloc(num, sizeof(int));
+    s->units         = calloc(num, sizeof(int));
+    s->columns       = calloc(num, sizeof(int));
+    s->room          = calloc(num, FMM_PARTIAL * sizeof(double));
+    return s->rows && s->units && s->columns && s->room ? GMXFMM_OK
+                                                        : fmm_fail(plan, GMXFMM_ERROR_MEMORY, "out of memory");
+}
+
+void fmm_shares_free(gmxfmm_plan* plan)
+{
+    fmm_shares* s = &plan->cpu->shares;
+    free(s->rows);
+    free(s->units);
+    free(s->columns);
+    free(s->room);
+}
+
+void fmm_shares_even(gmxfmm_plan* plan)
+{
+    fmm_shares* s    = &plan->cpu->shares;
+    const int   each = plan->cpu->block_rows, blocks = plan->cpu->partial_rows / each;
+    for (int r = 0; r <= s->num && s->ranks != NULL; r++)
+    {
+        s->rows[r] = (int)((int64_t)blocks * r / s->num) * each;
+    }
+}
+
+void fmm_shares_by_work(gmxfmm_plan* plan, const double* of_row, const double* speed, const double* extra)
+{
+    fmm_shares* s    = &plan->cpu->shares;
+    const int   each = plan->cpu->block_rows, rows = plan->cpu->partial_rows;
+    double      all = 0, fast = 0, slow = 0, target = 0, done = 0;
+    int         row = 0;
+    for (int i = 0; i < rows; i++)
+    {
+        all += of_row[i];
+    }
+    for (int r = 0; r < s->num; r++)
+    {
+        fast += speed[r];
+        slow += speed[r] * extra[r];
+    }
+    if (!(all > 0 && fast > 0))
+    {
+        fmm_shares_even(plan);
+        return;
+    }
+    const double time = (all + slow) / fast; /* of each, if nobody has to do less than nothing */
+    for (int r = 0; r < s->num; r++)
+    {
+        const double work = speed[r] * (time - extra[r]);
+        s->rows[r]        = row;
+        target += work > 0 ? work : 0;
+        for (double block = 0; row < rows; row += each)
         {
-            cpu->ranks->parcels[parcels++] = (gmxfmm_parcel){r, (char*)items + (size_t)own.begin * bytes, sent,
-                                                             (char*)items + (size_t)its.begin * bytes, received};
+            block = 0;
+            for (int i = row; i < row + each; i++)
+            {
+                block += of_row[i];
+            }
+            if (done + 0.5 * block > target)
+            {
+                break;
+            }
+            done += block;
         }
     }
-    if (cpu->ranks != NULL)
+    s->rows[s->num] = rows;
+}
+
+int64_t fmm_cells_of(const gmxfmm_plan* plan, const void* x, int64_t n, int* cell)
+{
+    const fmm_cells* cells = &plan->domain.cells;
+    int64_t          bad   = n;
+#pragma omp parallel for schedule(static) num_threads(plan->num_threads) reduction(min : bad)
+    for (int64_t i = 0; i < n; i++)
     {
-        cpu->comm_failed |= fmm_ranks_send_parcels(cpu->ranks, parcels) != GMXFMM_OK;
+        double xi[3], rest[3];
+        int    at[3];
+        for (int d = 0; d < 3; d++)
+        {
+            xi[d] = fmm_number_of(x, plan->options.array_type, 3 * (size_t)i + (size_t)d);
+        }
+        if (!fmm_locate(cells, xi, at, rest))
+        {
+            bad     = i < bad ? i : bad;
+            cell[i] = 0;
+            continue;
+        }
+        fmm_into_grid(cells->periodic, cells->inner, at);
+        cell[i] = (at[0] * cells->n[1] + at[1]) * cells->n[2] + at[2];
     }
+    return bad;
+}
+
+void fmm_shares_send(gmxfmm_plan* plan, int num, double* seconds)
+{
+    fmm_shares*  s     = &plan->cpu->shares;
+    const double begin = fmm_time();
+    for (int i = 0; i < num; i++)
+    {
+        s->sent += s->ranks->parcels[i].send_bytes;
+        s->received += s->ranks->parcels[i].receive_bytes;
+        s->messages += s->ranks->parcels[i].send_bytes > 0;
+    }
+    s->failed |= fmm_ranks_send_parcels(s->ranks, num) != GMXFMM_OK;
+    const double time = fmm_time() - begin;
+    s->waited += time;
+    *seconds += time;
+}
+
+void fmm_gather_parts(gmxfmm_plan* plan, void* items, size_t bytes, const int* starts)
+{
+    fmm_shares* s       = &plan->cpu->shares;
+    int         parcels = 0;
+    if (s->ranks == NULL)
+    {
+        return;
+    }
+    const fmm_range own = fmm_range_of(starts, s->rank);
+    for (int r = 0; r < s->num; r++)
+    {
+        const fmm_range its  = fmm_range_of(starts, r);
+        const size_t    sent = (size_t)(own.end - own.begin) * bytes, received = (size_t)(its.end - its.begin) * bytes;
+        if (r != s->rank && sent + received > 0)
+        {
+            s->ranks->parcels[parcels++] = (gmxfmm_parcel){r, (char*)items + (size_t)own.begin * bytes, sent,
+                                                           (char*)items + (size_t)its.begin * bytes, received};
+        }
+    }
+    fmm_shares_send(plan, parcels, &s->time_sums);
 }
 
 void fmm_gather_rows(gmxfmm_plan* plan)
 {
-    const int    layers = plan->domain.cells.n[0];
-    const size_t row    = FMM_PARTIAL * sizeof(double);
-    if (plan->cpu->ranks != NULL)
+    fmm_gather_parts(plan, plan->cpu->partial, FMM_PARTIAL * sizeof(double), plan->cpu->shares.rows);
+}
+
+void fmm_sum_over_ranks(gmxfmm_plan* plan, double* v, int num)
+{
+    fmm_shares* s = &plan->cpu->shares;
+    if (s->ranks == NULL)
     {
-        fmm_gather_shares(plan, plan->cpu->partial, row * (size_t)(plan->cpu->partial_rows / layers), layers);
+        return;
     }
+    const double begin = fmm_time();
+    s->failed |= fmm_ranks_all_gather(&s->ranks->comm, v, (size_t)num * sizeof(*v), s->room) != GMXFMM_OK;
+    memset(v, 0, (size_t)num * sizeof(*v));
+    for (int r = 0; r < s->num; r++)
+    {
+        for (int i = 0; i < num; i++)
+        {
+            v[i] += s->room[r * num + i];
+        }
+    }
+    const double time = fmm_time() - begin;
+    s->waited += time;
+    s->time_sums += time;
 }

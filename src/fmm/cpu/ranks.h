@@ -6,17 +6,39 @@
 #include "fmm/cpu/state.h"
 #include "fmm/parallel/ranks.h"
 
-/* Makes the plan, of cells of one level and periodic along all vectors, compute a step together with those of the other
- * ranks, all of which have the same options and particles: each the results of its own particles, and all sums.
- * Execute is collective then, and returns COMM where an exchange failed. */
-void fmm_cpu_share(gmxfmm_plan* plan, const fmm_ranks* ranks);
+/* Memory for what the ranks have of each step, where there are several (plan->shared). Execute is collective then, and
+ * returns COMM where an exchange failed. Errors: MEMORY. */
+gmxfmm_status fmm_shares_create(gmxfmm_plan* plan);
+void          fmm_shares_free(gmxfmm_plan* plan);
 
-/* First sorted place of the particles of a rank; of the one behind the last: their number. */
-int64_t fmm_cpu_first_of_rank(const gmxfmm_plan* plan, int rank);
+/* Gives each rank as many rows of cells, in whole blocks. */
+void fmm_shares_even(gmxfmm_plan* plan);
+/* The same by the work in each rank's part: of_row, that of each row; speed, work a rank does in a unit of time; extra,
+ * time that it needs for what is not in rows. The same on all ranks. */
+void fmm_shares_by_work(gmxfmm_plan* plan, const double* of_row, const double* speed, const double* extra);
 
-/* Items that other ranks have made, each its share of num (fmm_own_of), from these. Collective; nothing on one rank. */
-void fmm_gather_shares(gmxfmm_plan* plan, void* items, size_t bytes, int num);
+/* The cell of each of n positions, in the type of the caller's arrays, which a plan of cells of one level will assign
+ * them to. Returns the first that has none, or n. */
+int64_t fmm_cells_of(const gmxfmm_plan* plan, const void* x, int64_t n, int* cell);
+
+/* The first num of the ranks' parcels, which the caller has filled; counts bytes, and time to *seconds. Collective. */
+void fmm_shares_send(gmxfmm_plan* plan, int num, double* seconds);
+
+/* Items that other ranks have made, each its part (starts), from these. Collective; nothing on one rank. */
+void fmm_gather_parts(gmxfmm_plan* plan, void* items, size_t bytes, const int* starts);
 /* The same of rows of plan->cpu->partial that other ranks have made. */
 void fmm_gather_rows(gmxfmm_plan* plan);
+
+/* v[num] becomes the sums of all ranks, in their order. num: at most FMM_PARTIAL. Collective; nothing on one rank. */
+void fmm_sum_over_ranks(gmxfmm_plan* plan, double* v, int num);
+
+/* Adds the time since *from, but for exchanges, to *sum and starts anew. */
+static inline void fmm_lap_alone(gmxfmm_plan* plan, double* from, double* sum)
+{
+    const double now = fmm_time();
+    *sum += now - *from - plan->cpu->shares.waited;
+    *from                    = now;
+    plan->cpu->shares.waited = 0;
+}
 
 #endif

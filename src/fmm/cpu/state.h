@@ -48,7 +48,8 @@ static inline int fmm_image(unsigned packed, int d)
 
 enum
 {
-    FMM_PARTIAL = 32 /* reals a row of fmm_cpu.partial: sums of one thread, or of one block of cells */
+    FMM_PARTIAL = 32, /* reals a row of fmm_cpu.partial: sums of one thread, or of the cells of a row */
+    FMM_BLOCK   = 16  /* cells that one rank has together: P2M and L2P do a vector of them at once */
 };
 
 /* What the two paths through the far field do in different ways: convolution/far.c and octree/far.c. */
@@ -65,6 +66,25 @@ typedef struct fmm_cpu_path
 struct fmm_convolution;
 struct fmm_operators;
 struct fmm_ranks;
+
+/* What the ranks that compute a step together have of it, and what they send each other. */
+typedef struct
+{
+    const struct fmm_ranks* ranks; /* NULL: there is one */
+    int                     rank, num;
+    /* Where each rank's range begins, num + 1: rows of partial sums, and so cells; planes of cells with the
+     * coefficients of a group of lanes, plane by plane; columns of frequencies. */
+    int *   rows, *units, *columns;
+    double* room;          /* FMM_PARTIAL of each rank */
+    int     failed;        /* an exchange of this step */
+    int     any_far;       /* whether any rank has excluded pairs of far cells */
+    int     bad_elsewhere; /* whether the positions that are bad in this step are those of others alone */
+    /* Seconds in exchanges: since the last lap of a stage; of all steps of sums, of multipoles and locals, and of
+     * spectra. */
+    double  waited, time_sums, time_expansions, time_spectra;
+    size_t  sent, received; /* bytes so far */
+    int64_t messages;       /* sent so far */
+} fmm_shares;
 
 typedef struct fmm_cpu
 {
@@ -93,16 +113,13 @@ typedef struct fmm_cpu
 
     void*  scratch;       /* per thread: gathered near particles, expansions of a block of cells */
     size_t scratch_bytes; /* per thread */
-    /* Sums over all particles are made in rows, each of a block of cells, and the rows are added up in their order: the
-     * same bits whatever the number of threads and of ranks. No row has cells of two layers. */
-    double* partial;
-    int     partial_rows;
-    /* Ranks that compute a step together, each with all particles: the layers of cells, and the columns of frequencies,
-     * are divided among them. NULL: there is one. */
-    const struct fmm_ranks* ranks;
-    int                     rank, num_ranks;
-    int                     comm_failed;    /* in this step */
-    double                  near_particles; /* mean number in the near set of a target */
+    /* Sums over all particles are made in rows, each of cells that follow each other, and the rows are added up in
+     * their order: the same bits whatever the number of threads and of ranks. A rank has whole blocks of cells, which
+     * have block_rows rows each. */
+    double*    partial;
+    int        partial_rows, block_rows;
+    fmm_shares shares;
+    double     near_particles; /* mean number in the near set of a target */
 
     int64_t charges_version, order_version; /* of charges and particles, that sources.charge are of */
     double  left_then, left_charge2;        /* of fmm_left, of the same; 0 where nobody looks */
@@ -136,19 +153,14 @@ static inline int fmm_num_cells(const gmxfmm_plan* plan)
 /* First cell, or leaf, of a row of plan->cpu->partial; of the row behind the last: their number. */
 static inline int fmm_row_cell(const gmxfmm_plan* plan, int row)
 {
-    const int rows = plan->cpu->partial_rows, *n = plan->domain.cells.n;
+    const fmm_cpu* cpu = plan->cpu;
+    const int      num = fmm_num_cells(plan), blocks = (num + FMM_BLOCK - 1) / FMM_BLOCK, each = cpu->block_rows;
     if (plan->domain.tree != NULL)
     {
-        return (int)((int64_t)fmm_num_cells(plan) * row / rows);
+        return (int)((int64_t)num * row / cpu->partial_rows);
     }
-    const int layer = n[1] * n[2], each = rows / n[0];
-    return row / each * layer + (int)((int64_t)layer * (row % each) / each);
-}
-
-/* The first of num layers, or columns, of a rank. */
-static inline int fmm_share_begin(const gmxfmm_plan* plan, int num, int rank)
-{
-    return (int)((int64_t)num * rank / plan->cpu->num_ranks);
+    const int cell = each > 1 ? row * (FMM_BLOCK / each) : (int)((int64_t)blocks * row / cpu->partial_rows) * FMM_BLOCK;
+    return cell < num ? cell : num;
 }
 
 /* A range of items, begin .. end - 1. */
@@ -157,53 +169,44 @@ typedef struct
     int begin, end;
 } fmm_range;
 
-/* What a rank computes of num layers or columns. */
-static inline fmm_range fmm_share_of(const gmxfmm_plan* plan, int num, int rank)
+/* What a rank has, of starts of all, num + 1. */
+static inline fmm_range fmm_range_of(const int* starts, int rank)
 {
-    return (fmm_range){fmm_share_begin(plan, num, rank), fmm_share_begin(plan, num, rank + 1)};
+    return (fmm_range){starts[rank], starts[rank + 1]};
 }
 
-/* The same of this rank: all, where there is one. */
-static inline fmm_range fmm_own_of(const gmxfmm_plan* plan, int num)
+/* What this rank has of all num items. */
+static inline fmm_range fmm_own_of(const gmxfmm_plan* plan, const int* starts, int num)
 {
-    return plan->cpu->ranks != NULL ? fmm_share_of(plan, num, plan->cpu->rank) : (fmm_range){0, num};
-}
-
-/* Its cells, and rows of plan->cpu->partial. */
-static inline fmm_range fmm_own_cells(const gmxfmm_plan* plan)
-{
-    fmm_range own = {0, fmm_num_cells(plan)};
-    if (plan->cpu->ranks != NULL)
-    {
-        const int* n = plan->domain.cells.n;
-        own          = fmm_own_of(plan, n[0]);
-        own.begin *= n[1] * n[2];
-        own.end *= n[1] * n[2];
-    }
-    return own;
-}
-
-/* Its particles, or targets, in sorted order. */
-static inline fmm_range fmm_own_particles(const gmxfmm_plan* plan, const fmm_particle_set* p)
-{
-    fmm_range own = {0, (int)p->n};
-    if (plan->cpu->ranks != NULL)
-    {
-        own = fmm_own_cells(plan);
-        own = (fmm_range){p->cell_start[own.begin], p->cell_start[own.end]};
-    }
-    return own;
+    return plan->cpu->shares.ranks != NULL ? fmm_range_of(starts, plan->cpu->shares.rank) : (fmm_range){0, num};
 }
 
 static inline fmm_range fmm_own_rows(const gmxfmm_plan* plan)
 {
-    fmm_range own = {0, plan->cpu->partial_rows};
-    if (plan->cpu->ranks != NULL)
+    return fmm_own_of(plan, plan->cpu->shares.rows, plan->cpu->partial_rows);
+}
+
+/* The cells of a rank. */
+static inline fmm_range fmm_cells_of_rank(const gmxfmm_plan* plan, int rank)
+{
+    const int* rows = plan->cpu->shares.rows;
+    return (fmm_range){fmm_row_cell(plan, rows[rank]), fmm_row_cell(plan, rows[rank + 1])};
+}
+
+static inline fmm_range fmm_own_cells(const gmxfmm_plan* plan)
+{
+    return plan->cpu->shares.ranks != NULL ? fmm_cells_of_rank(plan, plan->cpu->shares.rank)
+                                           : (fmm_range){0, fmm_num_cells(plan)};
+}
+
+/* The particles, or targets, of the own cells in sorted order. */
+static inline fmm_range fmm_own_particles(const gmxfmm_plan* plan, const fmm_particle_set* p)
+{
+    fmm_range own = {0, (int)p->n};
+    if (plan->cpu->shares.ranks != NULL)
     {
-        const int each = plan->cpu->partial_rows / plan->domain.cells.n[0];
-        own            = fmm_own_of(plan, plan->domain.cells.n[0]);
-        own.begin *= each;
-        own.end *= each;
+        own = fmm_own_cells(plan);
+        own = (fmm_range){p->cell_start[own.begin], p->cell_start[own.end]};
     }
     return own;
 }

@@ -64,15 +64,15 @@ void fmm_reciprocal_range(const fmm_cells* cells, const fmm_ewald* ewald, int* r
 /* Tables for fmm_reciprocal_block, (degree+1)^2 each. */
 void LEVEL(fmm_reciprocal_tables)(fmm_sum sum, int degree, double* inverse, double* factor);
 
-/* Reciprocal part of all coefficients at frequencies first, first+1, ... (row-major over n0, n1, n2/2+1), the phase
- * (-i)^n taken off: out[(degree+1)^2][lanes], aligned to FMM_ALIGN. */
+/* Reciprocal part of all coefficients at frequencies[lanes] (numbered row-major over n0, n1, n2/2+1), the phase (-i)^n
+ * taken off: out[(degree+1)^2][lanes], aligned to FMM_ALIGN. */
 void LEVEL(fmm_reciprocal_block)(const fmm_cells* cells,
                                  const fmm_ewald* ewald,
                                  fmm_sum          sum,
                                  int              degree,
                                  const double*    inverse,
                                  const double*    factor,
-                                 int              first,
+                                 const int*       frequencies,
                                  double*          out);
 
 #endif

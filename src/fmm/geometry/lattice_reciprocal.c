@@ -26,12 +26,11 @@ void LEVEL(fmm_reciprocal_block)(const fmm_cells* cells,
                                  int              degree,
                                  const double*    inverse,
                                  const double*    factor,
-                                 int              first,
+                                 const int*       frequencies,
                                  double*          out)
 {
     const double two_pi = 2 * FMM_PI;
     const int    nz     = cells->n[2] / 2 + 1;
-    const int    total  = cells->n[0] * cells->n[1] * nz;
     double       dual[9], kappa[3][VLEN];
     int          range[3];
     vreal*       acc = (vreal*)out;
@@ -40,7 +39,7 @@ void LEVEL(fmm_reciprocal_block)(const fmm_cells* cells,
     fmm_reciprocal_range(cells, ewald, range);
     for (int l = 0; l < VLEN; l++)
     {
-        const int f = first + l < total ? first + l : total - 1;
+        const int f = frequencies[l];
         kappa[2][l] = (double)centred(f % nz, cells->n[2]) / cells->n[2];
         kappa[1][l] = (double)centred(f / nz % cells->n[1], cells->n[1]) / cells->n[1];
         kappa[0][l] = (double)centred(f / nz / cells->n[1], cells->n[0]) / cells->n[0];

@@ -34,4 +34,7 @@ const fmm_backend        fmm_backend_treecode_ranks_cuda = {
            .execute       = fmm_treecode_ranks_execute,
            .measure_again = fmm_treecode_measure_again,
            .get_info      = fmm_treecode_ranks_get_info,
+
+           .get_ranks_info    = fmm_treecode_ranks_info,
+           .reset_ranks_times = fmm_treecode_ranks_reset_times,
 };

@@ -15,19 +15,25 @@ struct fmm_lattice;
 
 struct fmm_convolution
 {
-    const fmm_cells*    cells; /* grid it works on: plan->domain.cells, or an octree's roots */
-    int                 order;
-    int                 num_chunks; /* of VLEN frequencies */
-    real*               field; /* (p+1)^2 x fft.field_stride: multipoles of the cells, after the convolution locals */
-    fmm_fft             fft;
-    fmm_complex*        spectrum; /* their transforms, fft.num_groups x fft.spectrum_stride */
-    real*               s;        /* num_chunks x (2p+1)^2 x VLEN: spectrum of S / num_cells */
-    real*               z;      /* num_chunks x (2p+3)^2 x VLEN: of Z / num_cells, filled once a virial was asked for */
-    double*             strain; /* of a virial: 5 sums of each frequency, and of each row y of these */
-    fmm_complex *       in_planes, *in_columns; /* spectra on their way between ranks; NULL on one (exchange.c) */
-    int64_t             s_version, z_version;   /* of the far field that s and z are of */
-    struct fmm_lattice* lattice;                /* spectra.c */
-    fmm_line_node       held[FMM_LINE_NODES];   /* nodes of plan->far.line whose spectra are in node_s and node_z, */
+    const fmm_cells* cells; /* grid it works on: plan->domain.cells, or an octree's roots */
+    int              order;
+    /* Frequency x columns.num + i of the own ones is that at x and of column i (fft.h); they are in chunks of VLEN. */
+    int          num_own, num_chunks;
+    real*        field; /* (p+1)^2 x fft.field_stride: multipoles of the cells, after the convolution locals */
+    fmm_fft      fft;
+    fmm_complex* spectrum; /* their transforms, fft.num_groups x fft.spectrum_stride; of several ranks the units
+                            * that this one has (fft.h) */
+    fmm_columns columns;   /* the columns that it has: of one rank all, in spectrum */
+    real*       s;         /* num_chunks x (2p+1)^2 x VLEN: spectrum of S / num_cells */
+    real*       z;         /* num_chunks x (2p+3)^2 x VLEN: of Z / num_cells, filled once a virial was asked for */
+    double*     strain;    /* of a virial: 5 sums of each own frequency, and of each column */
+    /* On their way between ranks (exchange.c): spectra of own units, and those of own columns; multipoles or locals. */
+    fmm_complex *       packed, *own_columns;
+    real*               cells_packed;
+    size_t              cells_capacity;       /* bytes of these */
+    int64_t             s_version, z_version; /* of the far field that s and z are of */
+    struct fmm_lattice* lattice;              /* spectra.c */
+    fmm_line_node       held[FMM_LINE_NODES]; /* nodes of plan->far.line whose spectra are in node_s and node_z, */
     real *              node_s[FMM_LINE_NODES], *node_z[FMM_LINE_NODES]; /* which are NULL until the first are wanted */
 };
 
@@ -56,29 +62,17 @@ void          fmm_conv_destroy(struct fmm_convolution* conv);
 gmxfmm_status fmm_conv_set_shape(gmxfmm_plan* plan);
 void          fmm_conv_spectra(gmxfmm_plan* plan, int with_virial);
 
-/* Which lanes of a chunk are frequencies of this rank, which has these rows y of them; returns whether any is. */
-static inline int fmm_conv_own_lanes(const struct fmm_convolution* conv, fmm_range rows, int chunk, char own[VLEN])
+/* Number among all frequencies of the own frequency f; of the padding behind the last, that one. */
+static inline int fmm_conv_frequency(const struct fmm_convolution* conv, int f)
 {
-    const int* n   = conv->cells->n;
-    int        any = 0;
-    for (int l = 0; l < VLEN; l++)
-    {
-        const int f = chunk * VLEN + l, y = f / (n[2] / 2 + 1) % n[1];
-        own[l] = f < conv->fft.num_freq && y >= rows.begin && y < rows.end;
-        any |= own[l];
-    }
-    return any;
-}
-
-/* Rows y of frequencies that this rank has. */
-static inline fmm_range fmm_conv_own_rows(const gmxfmm_plan* plan, const struct fmm_convolution* conv)
-{
-    return fmm_own_of(plan, conv->cells->n[1]);
+    const int  own = f < conv->num_own ? f : conv->num_own - 1, num = conv->columns.num;
+    const int* n = conv->cells->n;
+    return own / num * n[1] * (n[2] / 2 + 1) + conv->columns.first + own % num;
 }
 
 /* The parts of the convolution: transforms of multipoles, and back to locals, of what this rank has of each; one chunk
- * of frequencies, phases taken off, to re and im [fmm_conv_coef(order)]; the product with S at all frequencies that
- * this rank has, in place. */
+ * of own frequencies, phases taken off, to re and im [fmm_conv_coef(order)]; the product with S at all of them, in
+ * place. */
 void fmm_conv_forward(gmxfmm_plan* plan, struct fmm_convolution* conv);
 void fmm_conv_backward(gmxfmm_plan* plan, struct fmm_convolution* conv);
 void fmm_conv_load(const struct fmm_convolution* conv, int chunk, vreal* re, vreal* im);

@@ -1,115 +1,255 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* The two exchanges of a convolution on several ranks, with all other ranks each. */
+/* The exchanges of a convolution on several ranks. */
 #include "fmm/cpu/convolution/exchange.h"
 
 #include <string.h>
 
 #include "fmm/cpu/ranks.h"
 
-/* Complex vectors of a row y of a plane. */
-static size_t row_length(const fmm_fft* fft)
-{
-    return (size_t)(fft->direction[2].n / 2 + 1);
-}
+typedef struct fmm_convolution convolution;
 
-gmxfmm_status fmm_conv_reserve(gmxfmm_plan* plan)
+void fmm_conv_share(gmxfmm_plan* plan, int units, int columns)
 {
-    struct fmm_convolution* conv = plan->cpu->conv;
-    if (plan->cpu->ranks == NULL || conv->in_columns != NULL)
+    fmm_shares* s = &plan->cpu->shares;
+    for (int r = 0; r <= s->num && s->ranks != NULL; r++)
     {
-        return GMXFMM_OK;
+        s->units[r]   = (int)((int64_t)units * r / s->num);
+        s->columns[r] = (int)((int64_t)columns * r / s->num);
     }
-    const fmm_fft*  fft = &conv->fft;
-    const int       n0 = fft->direction[0].n, n1 = fft->direction[1].n;
-    const fmm_range layers = fmm_own_of(plan, n0), rows = fmm_own_of(plan, n1);
-    const size_t    row    = (size_t)fft->num_groups * row_length(fft) * sizeof(fmm_complex);
-    const size_t    before = plan->bytes;
-    conv->in_planes        = fmm_alloc(plan, row * (size_t)(layers.end - layers.begin) * (size_t)n1);
-    conv->in_columns       = fmm_alloc(plan, row * (size_t)n0 * (size_t)(rows.end - rows.begin));
-    plan->cpu->grid_bytes += plan->bytes - before;
-    return conv->in_planes != NULL && conv->in_columns != NULL
-               ? GMXFMM_OK
-               : fmm_fail(plan, GMXFMM_ERROR_MEMORY, "out of memory for spectra of %d ranks", plan->cpu->num_ranks);
 }
 
-/* The spectra at layers x and rows y, to or from buffer, [group][layer][row]. */
-static void copy(const gmxfmm_plan* plan, fmm_range x, fmm_range y, fmm_complex* buffer, int from_buffer)
+static int length(fmm_range range)
 {
-    const struct fmm_convolution* conv   = plan->cpu->conv;
-    const size_t                  length = row_length(&conv->fft);
-    const size_t                  rows = (size_t)(y.end - y.begin), n1 = (size_t)conv->fft.direction[1].n;
-#pragma omp parallel for collapse(2) schedule(static) num_threads(plan->num_threads)
-    for (int group = 0; group < conv->fft.num_groups; group++)
+    return range.end - range.begin;
+}
+
+static fmm_range own_units(const gmxfmm_plan* plan)
+{
+    return fmm_range_of(plan->cpu->shares.units, plan->cpu->shares.rank);
+}
+
+static fmm_range own_columns(const gmxfmm_plan* plan)
+{
+    return fmm_range_of(plan->cpu->shares.columns, plan->cpu->shares.rank);
+}
+
+/* Complex vectors of a plane's spectra. */
+static size_t plane_size(const convolution* conv)
+{
+    return (size_t)(conv->cells->n[1] * (conv->cells->n[2] / 2 + 1));
+}
+
+int fmm_conv_reserve(gmxfmm_plan* plan)
+{
+    convolution* conv = plan->cpu->conv;
+    if (plan->cpu->shares.ranks == NULL)
     {
-        for (int layer = x.begin; layer < x.end; layer++)
+        return 1;
+    }
+    const size_t units = (size_t)(conv->cells->n[0] * conv->fft.num_groups);
+    conv->packed       = fmm_alloc(plan, (size_t)length(own_units(plan)) * plane_size(conv) * sizeof(fmm_complex));
+    conv->own_columns =
+        conv->packed != NULL ? fmm_alloc(plan, units * (size_t)length(own_columns(plan)) * sizeof(fmm_complex)) : NULL;
+    return conv->own_columns != NULL;
+}
+
+/* Units follow each other, each with the own columns. */
+fmm_columns fmm_conv_own_columns(const gmxfmm_plan* plan)
+{
+    const convolution* conv = plan->cpu->conv;
+    const fmm_range    own  = own_columns(plan);
+    const size_t       num  = (size_t)length(own);
+    return (fmm_columns){conv->own_columns, own.begin, length(own), num * (size_t)conv->fft.num_groups, num};
+}
+
+/* Those of the own units at these columns, to or from packed. */
+static void copy_spectra(const gmxfmm_plan* plan, fmm_range columns, fmm_complex* packed, int back)
+{
+    const convolution* conv  = plan->cpu->conv;
+    const int          units = length(own_units(plan));
+    const size_t       size = plane_size(conv), num = (size_t)length(columns);
+#pragma omp parallel for schedule(static) num_threads(plan->num_threads)
+    for (int unit = 0; unit < units; unit++)
+    {
+        fmm_complex* const spectrum = conv->spectrum + (size_t)unit * size + (size_t)columns.begin;
+        fmm_complex* const to       = packed + (size_t)unit * num;
+        memcpy(back ? spectrum : to, back ? to : spectrum, num * sizeof(*to));
+    }
+}
+
+/* Spectra of own units to own columns (back: 0), or from them. */
+static void travel(gmxfmm_plan* plan, int back)
+{
+    fmm_shares*        s     = &plan->cpu->shares;
+    const convolution* conv  = plan->cpu->conv;
+    const size_t       units = (size_t)length(own_units(plan)), columns = (size_t)length(own_columns(plan));
+    int                num = 0;
+    for (int r = 0; r < s->num; r++)
+    {
+        const fmm_range    its_columns = fmm_range_of(s->columns, r), its_units = fmm_range_of(s->units, r);
+        fmm_complex* const in_planes  = conv->packed + units * (size_t)its_columns.begin;
+        fmm_complex* const in_columns = conv->own_columns + columns * (size_t)its_units.begin;
+        const size_t       there      = units * (size_t)length(its_columns) * sizeof(fmm_complex);
+        const size_t       here       = columns * (size_t)length(its_units) * sizeof(fmm_complex);
+        if (r == s->rank)
         {
-            const size_t at       = (size_t)group * (size_t)(x.end - x.begin) + (size_t)(layer - x.begin);
-            fmm_complex* spectrum = conv->spectrum + (size_t)group * conv->fft.spectrum_stride +
-                                    ((size_t)layer * n1 + (size_t)y.begin) * length;
-            fmm_complex* packed = buffer + at * rows * length;
-            memcpy(from_buffer ? spectrum : packed, from_buffer ? packed : spectrum, rows * length * sizeof(*packed));
+            copy_spectra(plan, its_columns, in_columns, back);
+        }
+        else if (there + here > 0)
+        {
+            if (!back)
+            {
+                copy_spectra(plan, its_columns, in_planes, 0);
+            }
+            s->ranks->parcels[num++] = back ? (gmxfmm_parcel){r, in_columns, here, in_planes, there}
+                                            : (gmxfmm_parcel){r, in_planes, there, in_columns, here};
         }
     }
-}
-
-/* The part of in_planes (of_planes) or in_columns that rank r has the other end of: rows of the own layers, or layers
- * of the own rows. */
-typedef struct
-{
-    fmm_range    x, y;
-    fmm_complex* at;
-    size_t       bytes;
-} part;
-
-static part part_of(const gmxfmm_plan* plan, int of_planes, int r)
-{
-    const struct fmm_convolution* conv = plan->cpu->conv;
-    const int                     n0 = conv->fft.direction[0].n, n1 = conv->fft.direction[1].n;
-    const size_t                  row   = (size_t)conv->fft.num_groups * row_length(&conv->fft);
-    const fmm_range               other = fmm_share_of(plan, of_planes ? n1 : n0, r);
-    part                          p;
-    p.x                = of_planes ? fmm_own_of(plan, n0) : other;
-    p.y                = of_planes ? other : fmm_own_of(plan, n1);
-    const size_t whole = (size_t)(of_planes ? p.x.end - p.x.begin : p.y.end - p.y.begin);
-    p.at               = (of_planes ? conv->in_planes : conv->in_columns) + row * whole * (size_t)other.begin;
-    p.bytes            = row * whole * (size_t)(other.end - other.begin) * sizeof(fmm_complex);
-    return p;
-}
-
-static void travel(gmxfmm_plan* plan, int from_planes)
-{
-    fmm_cpu* cpu = plan->cpu;
-    int      num = 0;
-    if (cpu->ranks == NULL)
+    fmm_shares_send(plan, num, &s->time_spectra);
+    for (int r = 0; r < s->num && back; r++)
     {
-        return;
-    }
-    for (int r = 0; r < cpu->num_ranks; r++)
-    {
-        const part sent = part_of(plan, from_planes, r), received = part_of(plan, !from_planes, r);
-        if (r != cpu->rank && sent.bytes + received.bytes > 0)
+        const fmm_range its_columns = fmm_range_of(s->columns, r);
+        if (r != s->rank)
         {
-            copy(plan, sent.x, sent.y, sent.at, 0);
-            cpu->ranks->parcels[num++] = (gmxfmm_parcel){r, sent.at, sent.bytes, received.at, received.bytes};
-        }
-    }
-    cpu->comm_failed |= fmm_ranks_send_parcels(cpu->ranks, num) != GMXFMM_OK;
-    for (int r = 0; r < cpu->num_ranks; r++)
-    {
-        const part received = part_of(plan, !from_planes, r);
-        if (r != cpu->rank)
-        {
-            copy(plan, received.x, received.y, received.at, 1);
+            copy_spectra(plan, its_columns, conv->packed + units * (size_t)its_columns.begin, 1);
         }
     }
 }
 
 void fmm_conv_to_columns(gmxfmm_plan* plan)
 {
-    travel(plan, 1);
+    travel(plan, 0);
 }
 
 void fmm_conv_to_planes(gmxfmm_plan* plan)
 {
-    travel(plan, 0);
+    travel(plan, 1);
+}
+
+/* What is done with coefficients of cells in units. */
+typedef enum
+{
+    COUNT,
+    PACK,
+    UNPACK
+} walk_mode;
+
+/* Coefficients of these cells in these units, in the order of units; returns their number. */
+static size_t walk_cells(const gmxfmm_plan* plan, fmm_range cells, fmm_range units, walk_mode mode, real* packed)
+{
+    const convolution* conv   = plan->cpu->conv;
+    const int          groups = conv->fft.num_groups, layer = conv->cells->n[1] * conv->cells->n[2];
+    const int          first = cells.begin / layer * groups, last = (cells.end + layer - 1) / layer * groups;
+    size_t             num = 0;
+    if (cells.begin == cells.end)
+    {
+        return 0;
+    }
+    for (int unit = units.begin > first ? units.begin : first; unit < units.end && unit < last; unit++)
+    {
+        const int    x = unit / groups, from = unit % groups * VLEN;
+        const int    begin = x * layer > cells.begin ? x * layer : cells.begin;
+        const int    end   = (x + 1) * layer < cells.end ? (x + 1) * layer : cells.end;
+        const int    to    = from + VLEN < conv->fft.num_fields ? from + VLEN : conv->fft.num_fields;
+        const size_t each  = (size_t)(end - begin);
+        for (int i = from; i < to && mode != COUNT; i++)
+        {
+            real* const field = conv->field + (size_t)i * conv->fft.field_stride + begin;
+            real* const at    = packed + num + (size_t)(i - from) * each;
+            memcpy(mode == PACK ? at : field, mode == PACK ? field : at, each * sizeof(*at));
+        }
+        num += each * (size_t)(to - from);
+    }
+    return num;
+}
+
+/* Coefficients that go from this rank's cells to the units of rank r, and from the cells of that to the own units. */
+static void count_cells(const gmxfmm_plan* plan, int r, size_t* to_units, size_t* to_own)
+{
+    const fmm_shares* s = &plan->cpu->shares;
+    *to_units           = walk_cells(plan, fmm_own_cells(plan), fmm_range_of(s->units, r), COUNT, NULL);
+    *to_own             = walk_cells(plan, fmm_cells_of_rank(plan, r), own_units(plan), COUNT, NULL);
+}
+
+gmxfmm_status fmm_conv_reserve_cells(gmxfmm_plan* plan)
+{
+    convolution*      conv = plan->cpu->conv;
+    const fmm_shares* s    = &plan->cpu->shares;
+    size_t            all  = 0;
+    for (int r = 0; r < s->num && s->ranks != NULL; r++)
+    {
+        size_t to_units, to_own;
+        count_cells(plan, r, &to_units, &to_own);
+        all += r != s->rank ? to_units + to_own : 0;
+    }
+    if (all == 0)
+    {
+        return GMXFMM_OK;
+    }
+    const size_t before = plan->bytes;
+    const int    there  = fmm_grow(plan, (void**)&conv->cells_packed, &conv->cells_capacity, all * sizeof(real));
+    plan->cpu->grid_bytes += plan->bytes - before;
+    return there ? GMXFMM_OK : fmm_fail(plan, GMXFMM_ERROR_MEMORY, "out of memory for cells of %d ranks", s->num);
+}
+
+/* Multipoles to units (back: 0), or locals from them. */
+static void move_cells(gmxfmm_plan* plan, int back)
+{
+    fmm_shares*     s   = &plan->cpu->shares;
+    real*           at  = plan->cpu->conv->cells_packed;
+    const fmm_range own = fmm_own_cells(plan);
+    int             num = 0;
+    for (int r = 0; r < s->num; r++)
+    {
+        size_t to_units, to_own;
+        count_cells(plan, r, &to_units, &to_own);
+        if (r == s->rank || to_units + to_own == 0)
+        {
+            continue;
+        }
+        const size_t cells = to_units * sizeof(real), units = to_own * sizeof(real);
+        real* const  of_cells = at;
+        real* const  of_units = at + to_units;
+        at += to_units + to_own;
+        if (back)
+        {
+            walk_cells(plan, fmm_cells_of_rank(plan, r), own_units(plan), PACK, of_units);
+        }
+        else
+        {
+            walk_cells(plan, own, fmm_range_of(s->units, r), PACK, of_cells);
+        }
+        s->ranks->parcels[num++] = back ? (gmxfmm_parcel){r, of_units, units, of_cells, cells}
+                                        : (gmxfmm_parcel){r, of_cells, cells, of_units, units};
+    }
+    fmm_shares_send(plan, num, &s->time_expansions);
+    at = plan->cpu->conv->cells_packed;
+    for (int r = 0; r < s->num; r++)
+    {
+        size_t to_units, to_own;
+        count_cells(plan, r, &to_units, &to_own);
+        if (r == s->rank || to_units + to_own == 0)
+        {
+            continue;
+        }
+        if (back)
+        {
+            walk_cells(plan, own, fmm_range_of(s->units, r), UNPACK, at);
+        }
+        else
+        {
+            walk_cells(plan, fmm_cells_of_rank(plan, r), own_units(plan), UNPACK, at + to_units);
+        }
+        at += to_units + to_own;
+    }
+}
+
+void fmm_conv_multipoles_to_units(gmxfmm_plan* plan)
+{
+    move_cells(plan, 0);
+}
+
+void fmm_conv_locals_to_cells(gmxfmm_plan* plan)
+{
+    move_cells(plan, 1);
 }

@@ -5,6 +5,7 @@
 #include "fmm/cpu/convolution/exchange.h"
 #include "fmm/cpu/expansions/expansions.h"
 #include "fmm/cpu/particles/particles.h"
+#include "fmm/cpu/ranks.h"
 #include "fmm/math/strain.h"
 
 void fmm_convolve(gmxfmm_plan* plan, double scale, double* strain)
@@ -27,9 +28,9 @@ static void far_by_cells(gmxfmm_plan* plan, double* strain)
     const struct fmm_convolution* conv  = plan->cpu->conv;
     double                        clock = fmm_time();
     fmm_p2m(plan, conv->field, conv->fft.field_stride);
-    fmm_lap(&clock, &plan->info.time_p2m);
+    fmm_lap_alone(plan, &clock, &plan->info.time_p2m);
     fmm_convolve(plan, 1, strain);
-    fmm_lap(&clock, &plan->info.time_m2l);
+    fmm_lap_alone(plan, &clock, &plan->info.time_m2l);
 }
 
 static const void* locals_of_cells(const gmxfmm_plan* plan, size_t* stride)
@@ -42,7 +43,7 @@ const fmm_cpu_path fmm_cells_path = {
     .create    = fmm_conv_create,
     .set_shape = fmm_conv_set_shape,
     .assign    = fmm_bin,
-    .reserve   = fmm_conv_reserve,
+    .reserve   = fmm_conv_reserve_cells,
     .far       = far_by_cells,
     .locals    = locals_of_cells,
 };

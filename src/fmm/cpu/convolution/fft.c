@@ -469,68 +469,84 @@ static void backward_plane(const fmm_fft* fft, int group, int rows, cvec* spectr
     store_plane(fft, group, rows, scratch, field);
 }
 
-/* The first direction at all frequencies of the last one, for one of the second. */
-static void first_direction(const fmm_fft* fft, int back, cvec* spectrum, cvec* scratch)
+/* A group's plane at x, whose spectra are at `plane`. */
+static void transform_plane(
+    const fmm_fft* fft, int back, const int* used, int group, int x, real* field, cvec* plane, cvec* scratch)
 {
-    const int    nz     = fft->direction[2].n / 2 + 1;
-    const size_t stride = (size_t)(fft->direction[1].n * nz);
-    for (int f = 0; f < nz; f++)
+    const int   n1 = fft->direction[1].n, n2 = fft->direction[2].n, nz = n2 / 2 + 1;
+    real* const at = field + (size_t)x * (size_t)(n1 * n2);
+    if (back && x < used[0])
     {
-        transform_line(&fft->direction[0], back, spectrum + f, stride, spectrum + f, stride, scratch);
+        backward_plane(fft, group, used[1], plane, at, scratch);
+    }
+    else if (!back && x < used[0])
+    {
+        forward_plane(fft, group, used[1], at, plane, scratch);
+    }
+    else if (!back)
+    {
+        memset(plane, 0, (size_t)(n1 * nz) * sizeof(*plane));
     }
 }
 
-/* The plane at x of a group's spectra. */
-static cvec* plane_of(const fmm_fft* fft, cvec* spectrum, int group, int x)
+/* Complex vectors of a plane's spectra. */
+static size_t plane_size(const fmm_fft* fft)
 {
-    const int size = fft->direction[1].n * (fft->direction[2].n / 2 + 1);
-    return spectrum + (size_t)group * fft->spectrum_stride + (size_t)x * (size_t)size;
+    return (size_t)(fft->direction[1].n * (fft->direction[2].n / 2 + 1));
 }
 
-void fmm_fft_planes(const fmm_fft* fft,
-                    int            num_threads,
-                    int            back,
-                    const int*     used,
-                    int            begin,
-                    int            end,
-                    real*          field,
-                    fmm_complex*   spectrum)
+static cvec* scratch_of_thread(const fmm_fft* fft)
 {
-    const int n1 = fft->direction[1].n, n2 = fft->direction[2].n, nz = n2 / 2 + 1;
+    return fft->scratch + (size_t)omp_get_thread_num() * fft->thread_size;
+}
+
+void fmm_fft_planes(const fmm_fft* fft, int num_threads, int back, const int* used, real* field, fmm_complex* spectrum)
+{
+    const size_t size = plane_size(fft);
 #pragma omp parallel for collapse(2) schedule(static) num_threads(num_threads)
     for (int group = 0; group < fft->num_groups; group++)
     {
-        for (int x = begin; x < end; x++)
+        for (int x = 0; x < fft->direction[0].n; x++)
         {
-            cvec* const scratch = fft->scratch + (size_t)omp_get_thread_num() * fft->thread_size;
-            cvec* const plane   = plane_of(fft, spectrum, group, x);
-            real* const at      = field + (size_t)x * (size_t)(n1 * n2);
-            if (back && x < used[0])
-            {
-                backward_plane(fft, group, used[1], plane, at, scratch);
-            }
-            else if (!back && x < used[0])
-            {
-                forward_plane(fft, group, used[1], at, plane, scratch);
-            }
-            else if (!back)
-            {
-                memset(plane, 0, (size_t)(n1 * nz) * sizeof(*plane));
-            }
+            transform_plane(fft, back, used, group, x, field,
+                            spectrum + (size_t)group * fft->spectrum_stride + (size_t)x * size, scratch_of_thread(fft));
         }
     }
 }
 
-void fmm_fft_columns(const fmm_fft* fft, int num_threads, int back, int begin, int end, fmm_complex* spectrum)
+void fmm_fft_units(const fmm_fft* fft,
+                   int            num_threads,
+                   int            back,
+                   const int*     used,
+                   int            begin,
+                   int            end,
+                   real*          field,
+                   fmm_complex*   spectrum)
 {
-    const int nz = fft->direction[2].n / 2 + 1;
+    const size_t size = plane_size(fft);
+#pragma omp parallel for schedule(static) num_threads(num_threads)
+    for (int unit = begin; unit < end; unit++)
+    {
+        transform_plane(fft, back, used, unit % fft->num_groups, unit / fft->num_groups, field,
+                        spectrum + (size_t)(unit - begin) * size, scratch_of_thread(fft));
+    }
+}
+
+void fmm_fft_columns(const fmm_fft* fft, int num_threads, int back, const fmm_columns* columns)
+{
+    const int nz = fft->direction[2].n / 2 + 1, blocks = (columns->num + nz - 1) / nz;
 #pragma omp parallel for collapse(2) schedule(static) num_threads(num_threads)
     for (int group = 0; group < fft->num_groups; group++)
     {
-        for (int y = begin; y < end; y++)
+        for (int block = 0; block < blocks; block++)
         {
-            cvec* const scratch = fft->scratch + (size_t)omp_get_thread_num() * fft->thread_size;
-            first_direction(fft, back, plane_of(fft, spectrum, group, 0) + y * nz, scratch);
+            const int   end = (block + 1) * nz < columns->num ? (block + 1) * nz : columns->num;
+            cvec* const at  = columns->at + (size_t)group * columns->group_stride;
+            for (int c = block * nz; c < end; c++)
+            {
+                transform_line(&fft->direction[0], back, at + c, columns->x_stride, at + c, columns->x_stride,
+                               scratch_of_thread(fft));
+            }
         }
     }
 }

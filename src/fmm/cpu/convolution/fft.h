@@ -41,6 +41,15 @@ typedef struct
     size_t       thread_size; /* of scratch for each thread */
 } fmm_fft;
 
+/* Spectra at some frequencies f_1, f_2, column first + i of all n_1 (n_2/2 + 1) at i, and at all x_0 or f_0: element
+ * group group_stride + x_0 x_stride + i. */
+typedef struct
+{
+    fmm_complex* at;
+    int          first, num;
+    size_t       x_stride, group_stride;
+} fmm_columns;
+
 /* For num_fields fields on a grid of n[3] points, stored one behind the other. Arrays of fields must have room for VLEN
  * reals more. Errors: MEMORY; free with fmm_fft_destroy in any case. */
 gmxfmm_status fmm_fft_create(gmxfmm_plan* plan, const int* n, int num_fields, fmm_fft* fft);
@@ -51,16 +60,27 @@ void          fmm_fft_destroy(fmm_fft* fft);
  * >= used[0] or x_1 >= used[1], as in the padding of an open system.
  *
  * Forward these are planes along the last two directions, at x_0 = 0 .. n_0 - 1, and then columns along the first, at
- * f_1 = 0 .. n_1 - 1; backward columns and then planes: the unnormalised inverse, num_points times the field, written
- * where it is used. Each is of the range begin .. end - 1. Backward columns and planes overwrite the spectrum. */
-void fmm_fft_planes(const fmm_fft* fft,
-                    int            num_threads,
-                    int            back,
-                    const int*     used,
-                    int            begin,
-                    int            end,
-                    real*          field,
-                    fmm_complex*   spectrum);
-void fmm_fft_columns(const fmm_fft* fft, int num_threads, int back, int begin, int end, fmm_complex* spectrum);
+ * all frequencies of these two; backward columns and then planes: the unnormalised inverse, num_points times the field,
+ * written where it is used. Backward columns and planes overwrite the spectrum. */
+void fmm_fft_planes(const fmm_fft* fft, int num_threads, int back, const int* used, real* field, fmm_complex* spectrum);
+void fmm_fft_columns(const fmm_fft* fft, int num_threads, int back, const fmm_columns* columns);
+
+/* The planes of units begin .. end - 1: unit num_groups x + group is a group's plane at x. Their spectra are one behind
+ * the other from `spectrum` on. */
+void fmm_fft_units(const fmm_fft* fft,
+                   int            num_threads,
+                   int            back,
+                   const int*     used,
+                   int            begin,
+                   int            end,
+                   real*          field,
+                   fmm_complex*   spectrum);
+
+/* Where all columns are in the spectra of one rank. */
+static inline fmm_columns fmm_fft_all_columns(const fmm_fft* fft, fmm_complex* spectrum)
+{
+    const int num = fft->direction[1].n * (fft->direction[2].n / 2 + 1);
+    return (fmm_columns){spectrum, 0, num, (size_t)num, fft->spectrum_stride};
+}
 
 #endif

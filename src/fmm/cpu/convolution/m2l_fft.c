@@ -29,15 +29,22 @@ gmxfmm_status fmm_conv_create(gmxfmm_plan* plan)
     {
         return status;
     }
-    conv->num_chunks     = (conv->fft.num_freq + VLEN - 1) / VLEN;
-    const size_t fields  = ((size_t)conv->fft.num_fields * conv->fft.field_stride + VLEN) * sizeof(real);
-    const size_t spectra = (size_t)conv->fft.num_groups * conv->fft.spectrum_stride * sizeof(fmm_complex);
-    const size_t strain  = 5 * ((size_t)conv->fft.num_freq + (size_t)c->n[1]) * sizeof(double);
+    const int layer = c->n[1] * (c->n[2] / 2 + 1), units = c->n[0] * conv->fft.num_groups;
+    const int several = plan->cpu->shares.ranks != NULL;
+    fmm_conv_share(plan, units, layer);
+    const fmm_range own   = fmm_own_of(plan, plan->cpu->shares.columns, layer);
+    const fmm_range owned = fmm_own_of(plan, plan->cpu->shares.units, units);
+    conv->num_own         = c->n[0] * (own.end - own.begin);
+    conv->num_chunks      = (conv->num_own + VLEN - 1) / VLEN;
+    const size_t fields   = ((size_t)conv->fft.num_fields * conv->fft.field_stride + VLEN) * sizeof(real);
+    const size_t whole    = (size_t)conv->fft.num_groups * conv->fft.spectrum_stride;
+    const size_t spectra  = (several ? (size_t)(owned.end - owned.begin) * (size_t)layer : whole) * sizeof(fmm_complex);
+    const size_t strain   = 5 * ((size_t)conv->num_chunks * VLEN + (size_t)layer) * sizeof(double);
     /* The largest come first: a memory that lacks one of them is not filled with the others */
     if (!(conv->field = fmm_alloc(plan, fields)) || !(conv->spectrum = fmm_alloc(plan, spectra)) ||
         !(conv->s = fmm_alloc(plan, fmm_conv_spectrum_size(conv, FMM_SUM_S) * sizeof(real))) ||
         !(conv->z = fmm_alloc(plan, fmm_conv_spectrum_size(conv, FMM_SUM_Z) * sizeof(real))) ||
-        !(conv->strain = fmm_alloc(plan, strain)))
+        !(conv->strain = fmm_alloc(plan, strain)) || !fmm_conv_reserve(plan))
     {
         return fmm_fail(plan, GMXFMM_ERROR_MEMORY,
                         "out of memory for %d cells of order %d: fewer cells, or a lower order", c->num_cells,
@@ -45,6 +52,7 @@ gmxfmm_status fmm_conv_create(gmxfmm_plan* plan)
     }
     memset(conv->field, 0, fields); /* padding must stay finite */
     memset(conv->spectrum, 0, spectra);
+    conv->columns = several ? fmm_conv_own_columns(plan) : fmm_fft_all_columns(&conv->fft, conv->spectrum);
     return GMXFMM_OK;
 }
 
@@ -58,8 +66,9 @@ void fmm_conv_destroy(convolution* conv)
     free(conv->field);
     free(conv->spectrum);
     free(conv->strain);
-    free(conv->in_planes);
-    free(conv->in_columns);
+    free(conv->packed);
+    free(conv->own_columns);
+    free(conv->cells_packed);
     free(conv->s);
     free(conv->z);
     for (int i = 0; i < FMM_LINE_NODES; i++)
@@ -110,15 +119,30 @@ static void turn_phases(int p, vreal* re, vreal* im)
     }
 }
 
+/* Where the frequencies of a chunk are in the spectra of the first group; of the padding behind the last, that one,
+ * where there is no other. */
+static void places_of_chunk(const convolution* conv, int chunk, size_t at[VLEN])
+{
+    const fmm_columns* c = &conv->columns;
+    for (int l = 0; l < VLEN; l++)
+    {
+        const size_t f = (size_t)(chunk * VLEN + l), last = (size_t)conv->num_own - 1, num = (size_t)c->num;
+        const size_t own = f < last ? f : last;
+        at[l]            = c->x_stride == num ? f : own / num * c->x_stride + own % num;
+    }
+}
+
 void fmm_conv_load(const convolution* conv, int chunk, vreal* re, vreal* im)
 {
+    size_t at[VLEN];
+    places_of_chunk(conv, chunk, at);
     for (int group = 0; group < conv->fft.num_groups; group++)
     {
-        const fmm_complex* from = conv->spectrum + (size_t)group * conv->fft.spectrum_stride + (size_t)chunk * VLEN;
+        const fmm_complex* from = conv->columns.at + (size_t)group * conv->columns.group_stride;
         for (int l = 0; l < VLEN; l++)
         {
-            re[group * VLEN + l] = from[l].re;
-            im[group * VLEN + l] = from[l].im;
+            re[group * VLEN + l] = from[at[l]].re;
+            im[group * VLEN + l] = from[at[l]].im;
         }
         lanes_transpose(re + group * VLEN);
         lanes_transpose(im + group * VLEN);
@@ -126,21 +150,20 @@ void fmm_conv_load(const convolution* conv, int chunk, vreal* re, vreal* im)
     turn_phases(conv->order, re, im);
 }
 
-/* own: whether lane l is a frequency of this rank. */
-static void store_chunk(const convolution* conv, int chunk, const char* own, vreal* re, vreal* im)
+static void store_chunk(const convolution* conv, int chunk, vreal* re, vreal* im)
 {
+    const int left = conv->num_own - chunk * VLEN, lanes = left < VLEN ? left : VLEN;
+    size_t    at[VLEN];
+    places_of_chunk(conv, chunk, at);
     turn_phases(conv->order, re, im);
     for (int group = 0; group < conv->fft.num_groups; group++)
     {
-        fmm_complex* to = conv->spectrum + (size_t)group * conv->fft.spectrum_stride + (size_t)chunk * VLEN;
+        fmm_complex* to = conv->columns.at + (size_t)group * conv->columns.group_stride;
         lanes_transpose(re + group * VLEN);
         lanes_transpose(im + group * VLEN);
-        for (int l = 0; l < VLEN; l++)
+        for (int l = 0; l < lanes; l++)
         {
-            if (own == NULL || own[l])
-            {
-                to[l] = (fmm_complex){re[group * VLEN + l], im[group * VLEN + l]};
-            }
+            to[at[l]] = (fmm_complex){re[group * VLEN + l], im[group * VLEN + l]};
         }
     }
 }
@@ -323,44 +346,51 @@ product(int p, const vreal* x, const vreal* in_re, const vreal* in_im, vreal* ou
 
 void fmm_conv_product(const gmxfmm_plan* plan, const convolution* conv)
 {
-    const size_t    size = (size_t)harm_size(2 * conv->order), room = fmm_conv_coef(conv->order);
-    const fmm_range rows    = fmm_conv_own_rows(plan, conv);
-    const int       several = plan->cpu->ranks != NULL;
+    const size_t size = (size_t)harm_size(2 * conv->order), room = fmm_conv_coef(conv->order);
 #pragma omp parallel for schedule(static) num_threads(plan->num_threads)
     for (int chunk = 0; chunk < conv->num_chunks; chunk++)
     {
-        char         own[VLEN];
         vreal* const in_re  = fmm_thread_scratch(plan);
         vreal* const in_im  = in_re + room;
         vreal* const out_re = in_im + room;
         vreal* const out_im = out_re + room;
-        if (several && !fmm_conv_own_lanes(conv, rows, chunk, own))
-        {
-            continue;
-        }
         fmm_conv_load(conv, chunk, in_re, in_im);
         product(conv->order, (const vreal*)(conv->s + (size_t)chunk * size * VLEN), in_re, in_im, out_re, out_im,
                 (folded*)(out_im + room));
-        store_chunk(conv, chunk, several ? own : NULL, out_re, out_im);
+        store_chunk(conv, chunk, out_re, out_im);
     }
 }
 
 void fmm_conv_forward(gmxfmm_plan* plan, convolution* conv)
 {
-    const fmm_range layers = fmm_own_of(plan, conv->cells->n[0]), rows = fmm_conv_own_rows(plan, conv);
-    fmm_fft_planes(&conv->fft, plan->num_threads, 0, conv->cells->inner, layers.begin, layers.end, conv->field,
-                   conv->spectrum);
-    fmm_conv_to_columns(plan);
-    fmm_fft_columns(&conv->fft, plan->num_threads, 0, rows.begin, rows.end, conv->spectrum);
+    const int* used = conv->cells->inner;
+    if (plan->cpu->shares.ranks != NULL)
+    {
+        const fmm_range units = fmm_range_of(plan->cpu->shares.units, plan->cpu->shares.rank);
+        fmm_conv_multipoles_to_units(plan);
+        fmm_fft_units(&conv->fft, plan->num_threads, 0, used, units.begin, units.end, conv->field, conv->spectrum);
+        fmm_conv_to_columns(plan);
+    }
+    else
+    {
+        fmm_fft_planes(&conv->fft, plan->num_threads, 0, used, conv->field, conv->spectrum);
+    }
+    fmm_fft_columns(&conv->fft, plan->num_threads, 0, &conv->columns);
 }
 
 void fmm_conv_backward(gmxfmm_plan* plan, convolution* conv)
 {
-    const fmm_range layers = fmm_own_of(plan, conv->cells->n[0]), rows = fmm_conv_own_rows(plan, conv);
-    fmm_fft_columns(&conv->fft, plan->num_threads, 1, rows.begin, rows.end, conv->spectrum);
-    fmm_conv_to_planes(plan);
-    fmm_fft_planes(&conv->fft, plan->num_threads, 1, conv->cells->inner, layers.begin, layers.end, conv->field,
-                   conv->spectrum);
+    const int* used = conv->cells->inner;
+    fmm_fft_columns(&conv->fft, plan->num_threads, 1, &conv->columns);
+    if (plan->cpu->shares.ranks != NULL)
+    {
+        const fmm_range units = fmm_range_of(plan->cpu->shares.units, plan->cpu->shares.rank);
+        fmm_conv_to_planes(plan);
+        fmm_fft_units(&conv->fft, plan->num_threads, 1, used, units.begin, units.end, conv->field, conv->spectrum);
+        fmm_conv_locals_to_cells(plan);
+        return;
+    }
+    fmm_fft_planes(&conv->fft, plan->num_threads, 1, used, conv->field, conv->spectrum);
 }
 
 void fmm_m2l_fft(gmxfmm_plan* plan, convolution* conv)

@@ -127,8 +127,8 @@ static vreal mirror_weight(const fmm_cells* c, const convolution* conv, int chun
     for (int l = 0; l < VLEN; l++)
     {
         const int f  = chunk * VLEN + l;
-        const int fz = f % nz;
-        w[l]         = f >= conv->fft.num_freq ? 0 : fz == 0 || 2 * fz == c->n[2] ? 1 : 2;
+        const int fz = fmm_conv_frequency(conv, f) % nz;
+        w[l]         = f >= conv->num_own ? 0 : fz == 0 || 2 * fz == c->n[2] ? 1 : 2;
     }
     return w;
 }
@@ -138,9 +138,9 @@ enum
     c_sums = 5
 };
 
-/* The sums of a chunk at the lanes that this rank has, each by itself: they are added up in an order that knows
- * nothing of chunks, threads or ranks. */
-static void virial_chunk(const convolution* conv, int chunk, const char* own, vreal* scratch)
+/* The sums at each frequency of a chunk: they are added up in an order that knows nothing of chunks, threads or ranks.
+ */
+static void virial_chunk(const convolution* conv, int chunk, vreal* scratch)
 {
     const int    p = conv->order, top = 2 * p;
     vreal* const re = scratch;
@@ -155,57 +155,44 @@ static void virial_chunk(const convolution* conv, int chunk, const char* own, vr
     contract(p, g, s, z, w);
     for (int l = 0; l < VLEN; l++)
     {
-        if (own[l])
-        {
-            const double sums[c_sums] = {(double)w[2].re[l], (double)w[2].im[l], (double)w[1].re[l], (double)w[1].im[l],
-                                         (double)w[0].re[l]};
-            memcpy(conv->strain + (size_t)(chunk * VLEN + l) * c_sums, sums, sizeof(sums));
-        }
+        const double sums[c_sums] = {(double)w[2].re[l], (double)w[2].im[l], (double)w[1].re[l], (double)w[1].im[l],
+                                     (double)w[0].re[l]};
+        memcpy(conv->strain + (size_t)(chunk * VLEN + l) * c_sums, sums, sizeof(sums));
     }
 }
 
-/* Sums over the frequencies of row y. */
-static void add_row(const convolution* conv, int y, double* sum)
+/* Sums over the frequencies of each own column. */
+static void add_columns(const convolution* conv, double* sums)
 {
-    const int* n  = conv->cells->n;
-    const int  nz = n[2] / 2 + 1;
-    memset(sum, 0, c_sums * sizeof(*sum));
-    for (int x = 0; x < n[0]; x++)
+    const int size = conv->columns.num * c_sums;
+    memset(sums, 0, (size_t)size * sizeof(*sums));
+    for (int x = 0; x < conv->cells->n[0]; x++)
     {
-        const double* of = conv->strain + (size_t)((x * n[1] + y) * nz) * c_sums;
-        for (int i = 0; i < nz * c_sums; i++)
+        const double* of = conv->strain + (size_t)x * (size_t)size;
+        for (int i = 0; i < size; i++)
         {
-            sum[i % c_sums] += of[i];
+            sums[i] += of[i];
         }
     }
 }
 
 void fmm_m2l_fft_virial(gmxfmm_plan* plan, convolution* conv, double* w)
 {
-    const int       n1   = conv->cells->n[1];
-    const fmm_range rows = fmm_conv_own_rows(plan, conv);
-    double* const   sums = conv->strain + (size_t)conv->fft.num_freq * c_sums; /* of each row */
+    const int     num  = conv->cells->n[1] * (conv->cells->n[2] / 2 + 1);
+    double* const sums = conv->strain + (size_t)(conv->num_chunks * VLEN) * c_sums; /* of each column */
     fmm_conv_forward(plan, conv);
 #pragma omp parallel for schedule(dynamic) num_threads(plan->num_threads)
     for (int chunk = 0; chunk < conv->num_chunks; chunk++)
     {
-        char own[VLEN];
-        if (fmm_conv_own_lanes(conv, rows, chunk, own))
-        {
-            virial_chunk(conv, chunk, own, fmm_thread_scratch(plan));
-        }
+        virial_chunk(conv, chunk, fmm_thread_scratch(plan));
     }
-#pragma omp parallel for schedule(static) num_threads(plan->num_threads)
-    for (int y = rows.begin; y < rows.end; y++)
-    {
-        add_row(conv, y, sums + (size_t)y * c_sums);
-    }
-    fmm_gather_shares(plan, sums, c_sums * sizeof(*sums), n1);
-    for (int y = 0; y < n1; y++)
+    add_columns(conv, sums + (size_t)conv->columns.first * c_sums);
+    fmm_gather_parts(plan, sums, c_sums * sizeof(*sums), plan->cpu->shares.columns);
+    for (int c = 0; c < num; c++)
     {
         for (int i = 0; i < c_sums; i++)
         {
-            w[i] += 0.5 * sums[(size_t)y * c_sums + (size_t)i];
+            w[i] += 0.5 * sums[(size_t)c * c_sums + (size_t)i];
         }
     }
     fmm_conv_product(plan, conv);

@@ -420,13 +420,14 @@ static void transform_columns(
     }
 }
 
-/* The first direction at one frequency x, to that and its mirror image, at all frequencies of the others. */
-static void
-transform_planes(const lattice_sums* s, const int* n, const complex_lanes* planes, int x, vreal* up, vreal* down)
+/* The first direction at one frequency x, to that and its mirror image, at frequencies first .. end - 1 of the second
+ * and all of the last. */
+static void transform_planes(
+    const lattice_sums* s, const int* n, const complex_lanes* planes, int x, int first, int end, vreal* up, vreal* down)
 {
     const phase* phases = s->phases[0] + x * (s->range[0] + 1);
     const int    size   = n[1] * s->wide;
-    for (int i = 0; i < size; i += c_frequencies)
+    for (int i = first * s->wide; i < end * s->wide; i += c_frequencies)
     {
         vreal even[c_frequencies], odd[c_frequencies];
         for (int f = 0; f < c_frequencies; f++)
@@ -450,7 +451,8 @@ transform_planes(const lattice_sums* s, const int* n, const complex_lanes* plane
     }
 }
 
-/* Adds values of `coefs` coefficients, the lanes, at frequencies first, first + 1, ..., to out[chunk][size][VLEN]. */
+/* Adds values of `coefs` coefficients, the lanes, at own frequencies first, first + 1, ..., to out[chunk][size][VLEN].
+ */
 static void add_lanes(const vreal* values, int count, int first, int coefs, size_t size, real* out)
 {
     while (count > 0)
@@ -473,6 +475,20 @@ static void add_lanes(const vreal* values, int count, int first, int coefs, size
     }
 }
 
+/* Adds what a line has at own columns, of frequencies begin .. end - 1 of the last two directions, to own frequencies
+ * of x; frequency `begin` is at line. */
+static void
+add_line(const convolution* conv, const vreal* line, int begin, int end, int x, int coefs, size_t size, real* out)
+{
+    const fmm_columns* c     = &conv->columns;
+    const int          first = begin > c->first ? begin : c->first;
+    const int          last  = end < c->first + c->num ? end : c->first + c->num;
+    if (first < last)
+    {
+        add_lanes(line + (first - begin), last - first, x * c->num + first - c->first, coefs, size, out);
+    }
+}
+
 /* Adds the real-space part of the table's vector `block` of coefficients to out, that of the first of them. */
 static void add_real(const convolution*  conv,
                      const lattice_sums* s,
@@ -489,6 +505,7 @@ static void add_real(const convolution*  conv,
     const vreal*   terms = (const vreal*)s->table + (size_t)block * (size_t)s->num_places;
     complex_lanes *rows = scratch, *planes = rows + rows_size(s);
     vreal *        up = (vreal*)(planes + planes_size(s, n)), *down = up + line_size(s, n);
+    const int      first_y = conv->columns.first / nz, end_y = (conv->columns.first + conv->columns.num + nz - 1) / nz;
     for (int first = 0; first < nz; first += s->wide)
     {
         const int here = nz - first < s->wide ? nz - first : s->wide;
@@ -499,24 +516,24 @@ static void add_real(const convolution*  conv,
         }
         for (int x = 0; x <= n[0] / 2; x++)
         {
-            transform_planes(s, n, planes, x, up, down);
+            transform_planes(s, n, planes, x, first_y, end_y, up, down);
             for (int mirror = 0; mirror < (x > 0 && 2 * x != n[0] ? 2 : 1); mirror++)
             {
                 vreal*    line = mirror ? down : up;
-                const int at   = (mirror ? n[0] - x : x) * n[1] * nz;
+                const int at   = mirror ? n[0] - x : x;
                 if (here < nz)
                 {
-                    for (int y = 0; y < n[1]; y++)
+                    for (int y = first_y; y < end_y; y++)
                     {
-                        add_lanes(line + y * s->wide, here, at + y * nz + first, coefs, size, out);
+                        add_line(conv, line + y * s->wide, y * nz + first, y * nz + first + here, at, coefs, size, out);
                     }
                     continue;
                 }
-                for (int y = 1; y < n[1]; y++)
+                for (int y = first_y; y < end_y; y++)
                 {
                     memmove(line + y * nz, line + y * s->wide, (size_t)nz * sizeof(vreal));
                 }
-                add_lanes(line, n[1] * nz, at, coefs, size, out);
+                add_line(conv, line + first_y * nz, first_y * nz, end_y * nz, at, coefs, size, out);
             }
         }
     }
@@ -585,7 +602,7 @@ static void real_part(const gmxfmm_plan* plan,
     }
 }
 
-/* Sets all frequencies of out. */
+/* Sets all own frequencies of out. */
 static void reciprocal_part(const gmxfmm_plan* plan,
                             const convolution* conv,
                             const fmm_cells*   cells,
@@ -605,7 +622,12 @@ static void reciprocal_part(const gmxfmm_plan* plan,
         real*         to   = out + (size_t)chunk * (size_t)size * VLEN;
         for (int first = 0; first < VLEN; first += lanes)
         {
-            LEVEL(fmm_reciprocal_block)(cells, ewald, sum, degree, inverse, factor, chunk * VLEN + first, part);
+            int frequencies[VLEN];
+            for (int l = 0; l < lanes; l++)
+            {
+                frequencies[l] = fmm_conv_frequency(conv, chunk * VLEN + first + l);
+            }
+            LEVEL(fmm_reciprocal_block)(cells, ewald, sum, degree, inverse, factor, frequencies, part);
             for (int i = 0; i < size; i++)
             {
                 for (int l = 0; l < lanes; l++)
@@ -615,7 +637,7 @@ static void reciprocal_part(const gmxfmm_plan* plan,
             }
         }
     }
-    if (sum == FMM_SUM_S)
+    if (sum == FMM_SUM_S && conv->columns.first == 0 && conv->columns.num > 0)
     {
         /* neutralising background: -pi / (alpha^2 V) for every pair, all of it at frequency 0 */
         out[0] -= (real)(scale * FMM_PI / (ewald->alpha * ewald->alpha * cells->cell_volume));

@@ -282,13 +282,14 @@ static void set_starts(gmxfmm_plan* plan)
 static int fill_rows(gmxfmm_plan* plan, const spot* spots, int* prefixes, int* of_leaf)
 {
     const fmm_particle_set* targets = fmm_targets(plan);
-    const int               cells = fmm_num_cells(plan), share = cells / (8 * plan->num_threads);
+    const fmm_range         own     = fmm_own_cells(plan);
+    const int               cells = fmm_num_cells(plan), share = (own.end - own.begin) / (8 * plan->num_threads);
     const int               chunk = share < 1 ? 1 : share < 64 ? share : 64; /* few cells may have most of the pairs */
     int                     capacity = 0, good = 1, any_far = 0;
     double                  sum = 0; /* over targets, of the particles near them */
 #pragma omp parallel for schedule(dynamic, chunk) num_threads(plan->num_threads) reduction(max : capacity)         \
     reduction(+ : sum) reduction(& : good)
-    for (int cell = 0; cell < cells; cell++)
+    for (int cell = own.begin; cell < own.end; cell++)
     {
         const int here = targets->cell_start[cell + 1] - targets->cell_start[cell];
         if (here > 0)
@@ -301,12 +302,13 @@ static int fill_rows(gmxfmm_plan* plan, const spot* spots, int* prefixes, int* o
             sum += (double)num * here;
         }
     }
-    for (int64_t s = 0; s < plan->particles.n && has_pairs(plan) && !any_far; s++)
+    const fmm_range particles = fmm_own_particles(plan, targets);
+    for (int s = particles.begin; s < particles.end && has_pairs(plan) && !any_far; s++)
     {
         any_far = plan->cpu->mask_far[s] < plan->cpu->mask_start[s + 1];
     }
     plan->cpu->near_capacity  = capacity;
-    plan->cpu->near_particles = targets->n > 0 ? sum / (double)targets->n : 0;
+    plan->cpu->near_particles = particles.end > particles.begin ? sum / (double)(particles.end - particles.begin) : 0;
     plan->cpu->any_far        = any_far;
     return good;
 }

@@ -123,7 +123,7 @@ void fmm_far_pairs(gmxfmm_plan* plan, fmm_wanted wanted, double* energy, double*
     const int        rows  = plan->cpu->partial_rows;
     const fmm_range  own   = fmm_own_rows(plan);
     double           box[3][3];
-    if (!plan->cpu->any_far)
+    if (!plan->cpu->any_far && !plan->cpu->shares.any_far)
     {
         return;
     }
@@ -131,13 +131,13 @@ void fmm_far_pairs(gmxfmm_plan* plan, fmm_wanted wanted, double* energy, double*
     {
         box[i / 3][i % 3] = c->n[i / 3] * c->cell[i];
     }
-    const double unit = set_places(plan, plan->cpu->far_places);
+    const double unit = plan->cpu->any_far ? set_places(plan, plan->cpu->far_places) : 1;
 #pragma omp parallel for schedule(dynamic) num_threads(plan->num_threads)
     for (int row = own.begin; row < own.end; row++)
     {
         double    t[7]  = {0};
         const int begin = start[fmm_row_cell(plan, row)], end = start[fmm_row_cell(plan, row + 1)];
-        for (int s = begin; s < end; s++)
+        for (int s = begin; s < end && plan->cpu->any_far; s++)
         {
             if (plan->cpu->mask_far[s] < plan->cpu->mask_start[s + 1])
             {

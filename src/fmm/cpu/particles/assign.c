@@ -30,6 +30,12 @@ widen(gmxfmm_plan* plan, const void* x, gmxfmm_precision type, int64_t n, const 
                     (long long)bad, at[0], at[1], at[2]);
 }
 
+/* What messages call particle i of a set. */
+static long long name_of(const gmxfmm_plan* plan, const fmm_particle_set* p, int64_t i)
+{
+    return p == &plan->cpu->sources ? fmm_particle_name(plan, i) : i;
+}
+
 /* Counting sort of a set of particles by cells (fft path). */
 static gmxfmm_status bin(gmxfmm_plan* plan, const void* x, gmxfmm_precision type, fmm_particle_set* p, const char* what)
 {
@@ -59,7 +65,7 @@ static gmxfmm_status bin(gmxfmm_plan* plan, const void* x, gmxfmm_precision type
         double xi[3];
         get_position(x, type, bad, xi);
         return fmm_fail(plan, GMXFMM_ERROR_POSITION, "position of %s %lld is (%g, %g, %g): not finite, or too far away",
-                        what, (long long)bad, xi[0], xi[1], xi[2]);
+                        what, name_of(plan, p, bad), xi[0], xi[1], xi[2]);
     }
     memset(p->cell_start, 0, (size_t)(cells->num_cells + 2) * sizeof(int));
     for (int64_t i = 0; i < p->n; i++)

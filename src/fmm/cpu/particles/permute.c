@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "fmm/cpu/particles/particles.h"
+#include "fmm/cpu/ranks.h"
 #include "fmm/cpu/step.h"
 #include "fmm/math/images.h"
 #include "fmm/math/left.h"
@@ -72,7 +73,8 @@ static cell_faces faces_of(const gmxfmm_plan* plan)
 
 /* What the block of particles s .. s + num - 1 adds to left_now, largest and farthest, from y and q. edge: of their
  * leaf, in cells. */
-static void add_left(const cell_faces*       f,
+static void add_left(const gmxfmm_plan*      plan,
+                     const cell_faces*       f,
                      const fmm_particle_set* p,
                      int                     s,
                      int                     num,
@@ -117,7 +119,7 @@ static void add_left(const cell_faces*       f,
             l++;
         }
         m->largest  = largest / edge;
-        m->farthest = p->sorted[l < p->n - s ? s + l : s];
+        m->farthest = (double)fmm_particle_name(plan, p->sorted[l < p->n - s ? s + l : s]);
     }
 }
 
@@ -298,7 +300,7 @@ static void permute_block(const gmxfmm_plan*      plan,
     shift_moments(charge_sum, offset, &sum, m);
     if (faces->exponent > 0)
     {
-        add_left(faces, p, s, num, edge, x_to, y_to, z_to, q, m);
+        add_left(plan, faces, p, s, num, edge, x_to, y_to, z_to, q, m);
     }
 }
 
@@ -358,6 +360,24 @@ static void keep_places(const gmxfmm_plan* plan, const fmm_particle_set* p, cons
     }
 }
 
+/* Rows of all ranks; whether positions are bad on others alone. */
+static void gather_moments(gmxfmm_plan* plan)
+{
+    enum
+    {
+        c_bad = offsetof(fmm_moments, bad) / sizeof(double)
+    };
+    const double*   partial = plan->cpu->partial;
+    const fmm_range own     = fmm_own_rows(plan);
+    double          here    = 0;
+    for (int row = own.begin; row < own.end; row++)
+    {
+        here += partial[(size_t)row * FMM_PARTIAL + c_bad];
+    }
+    plan->cpu->shares.bad_elsewhere = plan->cpu->shares.ranks != NULL && !(here > 0);
+    fmm_gather_rows(plan);
+}
+
 fmm_moments fmm_permute(gmxfmm_plan* plan, const fmm_particle_set* p, const void* x, gmxfmm_precision type)
 {
     enum
@@ -377,6 +397,7 @@ fmm_moments fmm_permute(gmxfmm_plan* plan, const fmm_particle_set* p, const void
         permute_row(plan, p, x, type, fmm_row_cell(plan, row), fmm_row_cell(plan, row + 1), &faces, &mine);
         memcpy(plan->cpu->partial + (size_t)row * FMM_PARTIAL, &mine, sizeof(mine));
     }
+    gather_moments(plan);
     for (int row = 0; row < plan->cpu->partial_rows; row++)
     {
         const double* of = plan->cpu->partial + (size_t)row * FMM_PARTIAL;

@@ -532,6 +532,26 @@ void fmm_treecode_ranks_get_info(const gmxfmm_plan* plan, gmxfmm_info* info)
     info->num_clusters = (int)plan->treecode_ranks->num_clusters;
 }
 
+void fmm_treecode_ranks_info(const gmxfmm_plan* plan, gmxfmm_ranks_info* info)
+{
+    const struct fmm_treecode_ranks* r    = plan->treecode_ranks;
+    const treecode*                  t    = fmm_treecode_sums(plan);
+    const int                        last = plan->ranks->comm.size;
+    *info                                 = r->info;
+    info->num_reached                     = t->ranks->num_reached;
+    info->reached_note                    = t->ranks->note;
+    info->num_particles                   = r->sources.owned;
+    info->num_targets                     = targets_of(r)->owned;
+    info->num_imported                    = t->imported;
+    info->bytes_sent                      = (size_t)t->ranks->send_start[last] * sizeof(double);
+    info->bytes_received                  = (size_t)t->ranks->receive_start[last] * sizeof(double);
+}
+
+void fmm_treecode_ranks_reset_times(gmxfmm_plan* plan)
+{
+    memset(&plan->treecode_ranks->info, 0, sizeof(plan->treecode_ranks->info));
+}
+
 unsigned fmm_treecode_ranks_capabilities(const gmxfmm_plan* plan)
 {
     (void)plan;
@@ -561,38 +581,7 @@ const fmm_backend        fmm_backend_treecode_ranks = {
            .execute       = fmm_treecode_ranks_execute,
            .measure_again = fmm_treecode_measure_again,
            .get_info      = fmm_treecode_ranks_get_info,
+
+           .get_ranks_info    = fmm_treecode_ranks_info,
+           .reset_ranks_times = fmm_treecode_ranks_reset_times,
 };
-
-gmxfmm_status gmxfmm_get_ranks_info(const gmxfmm_plan* plan, gmxfmm_ranks_info* info)
-{
-    if (plan == NULL || info == NULL)
-    {
-        return GMXFMM_ERROR_NULL;
-    }
-    memset(info, 0, sizeof(*info));
-    info->reached_note = "";
-    if (plan->treecode_ranks == NULL)
-    {
-        return GMXFMM_OK;
-    }
-    const struct fmm_treecode_ranks* r    = plan->treecode_ranks;
-    const treecode*                  t    = fmm_treecode_sums(plan);
-    const int                        last = plan->ranks->comm.size;
-    *info                                 = r->info;
-    info->num_reached                     = t->ranks->num_reached;
-    info->reached_note                    = t->ranks->note;
-    info->num_particles                   = r->sources.owned;
-    info->num_targets                     = targets_of(r)->owned;
-    info->num_imported                    = t->imported;
-    info->bytes_sent                      = (size_t)t->ranks->send_start[last] * sizeof(double);
-    info->bytes_received                  = (size_t)t->ranks->receive_start[last] * sizeof(double);
-    return GMXFMM_OK;
-}
-
-void gmxfmm_reset_ranks_times(gmxfmm_plan* plan)
-{
-    if (plan != NULL && plan->treecode_ranks != NULL)
-    {
-        memset(&plan->treecode_ranks->info, 0, sizeof(plan->treecode_ranks->info));
-    }
-}

@@ -14,6 +14,8 @@ gmxfmm_status fmm_treecode_ranks_set_charges(gmxfmm_plan* plan);
 gmxfmm_status fmm_treecode_ranks_assign(gmxfmm_plan* plan, const void* x);
 gmxfmm_status fmm_treecode_ranks_execute(gmxfmm_plan* plan, const void* x, gmxfmm_output* output);
 void          fmm_treecode_ranks_get_info(const gmxfmm_plan* plan, gmxfmm_info* info);
+void          fmm_treecode_ranks_info(const gmxfmm_plan* plan, struct gmxfmm_ranks_info* info);
+void          fmm_treecode_ranks_reset_times(gmxfmm_plan* plan);
 unsigned      fmm_treecode_ranks_capabilities(const gmxfmm_plan* plan);
 
 #endif

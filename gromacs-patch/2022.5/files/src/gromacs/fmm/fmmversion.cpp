@@ -185,6 +185,11 @@ void sumOverRanks(const t_commrec& cr, ArrayRef<real> data)
     gmx_sum(data.ssize(), data.data(), &cr);
 }
 
+void sumDoublesOverRanks(const t_commrec& cr, ArrayRef<double> data)
+{
+    gmx_sumd(data.ssize(), data.data(), &cr);
+}
+
 void startLaunchCounter(gmx_wallcycle* wcycle)
 {
     wallcycle_start_nocount(wcycle, WallCycleCounter::LaunchGpu);

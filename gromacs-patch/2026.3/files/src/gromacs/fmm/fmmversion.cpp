@@ -230,6 +230,11 @@ void sumOverRanks(const t_commrec& cr, ArrayRef<real> data)
     cr.commMyGroup.sumReduce(data);
 }
 
+void sumDoublesOverRanks(const t_commrec& cr, ArrayRef<double> data)
+{
+    cr.commMyGroup.sumReduce(data);
+}
+
 void startLaunchCounter(gmx_wallcycle* wcycle)
 {
     wallcycle_start_nocount(wcycle, WallCycleCounter::LaunchGpuPp);

@@ -23,7 +23,8 @@ namespace gmx
 {
 
 FmmEnergyGroups::FmmEnergyGroups(ArrayRef<const unsigned short> groupOfAtom, ArrayRef<const real> charges) :
-    groupOfAtom_(groupOfAtom.begin(), groupOfAtom.end()),
+    groupOfAll_(groupOfAtom.begin(), groupOfAtom.end()),
+    groupOfAtom_(groupOfAll_),
     charges_(groupOfAtom.size()),
     potential_(groupOfAtom.size())
 {
@@ -38,6 +39,18 @@ FmmEnergyGroups::FmmEnergyGroups(ArrayRef<const unsigned short> groupOfAtom, Arr
     sums_.resize(numGroups_ * numGroups_);
 }
 
+void FmmEnergyGroups::setHome(const t_commrec& cr, ArrayRef<const int> home)
+{
+    cr_ = &cr;
+    groupOfAtom_.clear();
+    for (const int i : home)
+    {
+        groupOfAtom_.push_back(groupOfAll_[i]);
+    }
+    charges_.resize(home.size());
+    potential_.resize(home.size());
+}
+
 void FmmEnergyGroups::addTo(FmmPlan*             plan,
                             const RVec*          x,
                             ArrayRef<const real> charges,
@@ -47,17 +60,24 @@ void FmmEnergyGroups::addTo(FmmPlan*             plan,
 {
     const Index numAtoms = charges.ssize();
     std::fill(sums_.begin(), sums_.end(), 0);
+    std::vector<double> numCharged(numGroups_, 0);
+    for (Index i = 0; i < numAtoms; i++)
+    {
+        numCharged[groupOfAtom_[i]] += charges[i] != 0;
+    }
+    if (cr_ != nullptr)
+    {
+        sumDoublesOverRanks(*cr_, numCharged);
+    }
     for (int group = 0; group < numGroups_; group++)
     {
-        bool isCharged = false;
+        if (group == largest_ || numCharged[group] == 0)
+        {
+            continue;
+        }
         for (Index i = 0; i < numAtoms; i++)
         {
             charges_[i] = groupOfAtom_[i] == group ? charges[i] : 0;
-            isCharged   = isCharged || charges_[i] != 0;
-        }
-        if (group == largest_ || !isCharged)
-        {
-            continue;
         }
         gmxfmm_output output = {};
         output.size          = sizeof(output);
@@ -71,6 +91,14 @@ void FmmEnergyGroups::addTo(FmmPlan*             plan,
         }
     }
     plan->check(gmxfmm_set_charges(plan->get(), numAtoms, charges.data()));
+    if (cr_ != nullptr)
+    {
+        sumDoublesOverRanks(*cr_, sums_);
+        if (!isMainRank(*cr_))
+        {
+            return;
+        }
+    }
 
     std::vector<real>& energies = enerd->grpp.energyGroupPairTerms[NonBondedEnergyTerms::CoulombSR];
     const int          numAll   = std::lround(std::sqrt(static_cast<double>(energies.size())));

@@ -16,6 +16,7 @@
 #include "fmmversion.h"
 
 struct gmx_enerdata_t;
+struct t_commrec;
 
 namespace gmx
 {
@@ -41,6 +42,15 @@ public:
      */
     FmmEnergyGroups(ArrayRef<const unsigned short> groupOfAtom, ArrayRef<const real> charges);
 
+    /*! \brief Makes the plan one of several ranks, which has these of the atoms
+     *
+     * addTo() is then called by all ranks.
+     *
+     * \param[in] cr    The ranks, which have to last as long
+     * \param[in] home  Which atoms they are
+     */
+    void setHome(const t_commrec& cr, ArrayRef<const int> home);
+
     /*! \brief Adds the energies of all pairs of groups
      *
      * \param[in]     plan     Plan whose atoms are assigned; it has the same charges afterwards
@@ -48,7 +58,7 @@ public:
      * \param[in]     charges  The charges that it has
      * \param[in]     total    Their energy
      * \param[in]     factor   What energies are multiplied by
-     * \param[in,out] enerd    Gets the energies
+     * \param[in,out] enerd    Gets the energies, on several ranks of the main one
      */
     void addTo(FmmPlan*             plan,
                const RVec*          x,
@@ -58,13 +68,15 @@ public:
                gmx_enerdata_t*      enerd);
 
 private:
-    std::vector<unsigned short> groupOfAtom_;
+    std::vector<unsigned short> groupOfAll_, groupOfAtom_;
     int                         numGroups_ = 0;
     int                         largest_   = 0;
     //! Of one group, and their potential
     std::vector<real> charges_, potential_;
     //! Sums of q_i phi_i[q_B] over i in A: [numGroups * B + A]
     std::vector<double> sums_;
+    //! nullptr on one rank
+    const t_commrec* cr_ = nullptr;
 };
 
 } // namespace gmx

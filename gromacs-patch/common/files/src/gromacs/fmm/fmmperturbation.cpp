@@ -100,6 +100,7 @@ FmmPerturbation::FmmPerturbation(const FmmParameters&           parameters,
     }
     x_.resize(atoms_.size());
     force_.resize(atoms_.size());
+    place_ = atoms_;
     gather(x);
     plan_ = std::make_unique<FmmPlan>(ofPerturbedAtoms(parameters),
                                       differenceOfPlan_,
@@ -126,6 +127,31 @@ double FmmPerturbation::sumOfSquares(const double lambda) const
     return squares_[0] + lambda * (squares_[1] + lambda * squares_[2]);
 }
 
+void FmmPerturbation::setHome(const t_commrec& cr, ArrayRef<const int> home, ArrayRef<const real> chargesA)
+{
+    cr_ = &cr;
+    std::vector<int> homeOf(chargesA.size(), -1);
+    charges_.clear();
+    for (Index i = 0; i < home.ssize(); i++)
+    {
+        homeOf[home[i]] = i;
+        charges_.push_back(chargesA[home[i]]);
+    }
+    std::transform(atoms_.begin(), atoms_.end(), place_.begin(), [&](int i) { return homeOf[i]; });
+    lambda_ = -1; // The plan has the charges of lambda = 0
+}
+
+double FmmPerturbation::chargeGradient(ArrayRef<const real> potential) const
+{
+    double sum = 0;
+    for (size_t k = 0; k < atoms_.size(); k++)
+    {
+        sum += place_[k] >= 0 ? difference_[k] * potential[place_[k]] : 0;
+    }
+    sumDoublesOverRanks(*cr_, arrayRefFromArray(&sum, 1));
+    return sum;
+}
+
 void FmmPerturbation::setDerivatives(FmmPlan* plan) const
 {
     const std::array<int, 2> start = { { 0, static_cast<int>(atoms_.size()) } };
@@ -147,7 +173,10 @@ void FmmPerturbation::setLambda(FmmPlan* plan, FmmGpu* gpu, const real lambda)
     const bool isFirst = lambda_ < 0;
     for (size_t k = 0; k < atoms_.size(); k++)
     {
-        charges_[atoms_[k]] = chargesA_[k] + lambda * difference_[k];
+        if (place_[k] >= 0)
+        {
+            charges_[place_[k]] = chargesA_[k] + lambda * difference_[k];
+        }
     }
     if (gpu == nullptr || isFirst || (gmxfmm_capabilities(plan->get()) & GMXFMM_CAN_ENQUEUE_CHARGES) == 0)
     {
@@ -178,7 +207,16 @@ void FmmPerturbation::setBox(const FmmBox& box)
 
 const RVec* FmmPerturbation::gather(ArrayRef<const RVec> x)
 {
-    std::transform(atoms_.begin(), atoms_.end(), x_.begin(), [x](int i) { return x[i]; });
+    std::transform(place_.begin(),
+                   place_.end(),
+                   x_.begin(),
+                   [x](int i) {
+                       return i >= 0 ? x[i] : RVec{ 0, 0, 0 };
+                   });
+    if (cr_ != nullptr) // Each is at home on one rank: it is added to zeros, which is exact
+    {
+        sumOverRanks(*cr_, arrayRefFromArray(as_rvec_array(x_.data())[0], DIM * x_.size()));
+    }
     return x_.data();
 }
 
@@ -208,7 +246,14 @@ void FmmPerturbation::addTo(ArrayRef<const RVec> x,
 
     for (size_t k = 0; k < atoms_.size() && output.force != nullptr; k++)
     {
-        forceWithVirial->force_[atoms_[k]] += static_cast<real>(factor) * force_[k];
+        if (place_[k] >= 0)
+        {
+            forceWithVirial->force_[place_[k]] += static_cast<real>(factor) * force_[k];
+        }
+    }
+    if (cr_ != nullptr && !isMainRank(*cr_))
+    {
+        return;
     }
     for (double& element : output.virial) // zero where it is not wanted
     {

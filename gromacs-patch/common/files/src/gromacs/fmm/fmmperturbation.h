@@ -21,6 +21,7 @@
 #include "fmmplan.h"
 
 struct gmx_enerdata_t;
+struct t_commrec;
 
 namespace gmx
 {
@@ -68,6 +69,19 @@ public:
                     ArrayRef<const unsigned short> groups);
     ~FmmPerturbation();
 
+    /*! \brief Makes the plan of all atoms one of several ranks, with these of the atoms
+     *
+     * It then has no derivatives. Coordinates and forces are those of these atoms, assign() and
+     * addTo() are called by all ranks, and the main one alone adds energies, virial and derivative.
+     *
+     * \param[in] cr        The ranks, which have to last as long
+     * \param[in] home      Which atoms they are
+     * \param[in] chargesA  Charges of all atoms at lambda = 0
+     */
+    void setHome(const t_commrec& cr, ArrayRef<const int> home, ArrayRef<const real> chargesA);
+    //! Returns the derivative of the energy by these charges from the potentials at these atoms; all ranks have to call it
+    double chargeGradient(ArrayRef<const real> potential) const;
+
     //! Makes the atoms' charges the parameter of the charge gradient of the plan of all atoms
     void setDerivatives(FmmPlan* plan) const;
     //! Gives the GPU of the plan of all atoms what charges depend on
@@ -110,7 +124,9 @@ private:
     //! The coordinates of the perturbed atoms
     const RVec* gather(ArrayRef<const RVec> x);
 
-    std::vector<int>    atoms_;
+    std::vector<int> atoms_;
+    //! Where they are among the atoms of the plan of all; -1 where that is another rank's
+    std::vector<int>    place_;
     std::vector<double> difference_;
     //! The same as the small plan has them
     std::vector<real> differenceOfPlan_;
@@ -126,6 +142,8 @@ private:
     std::unique_ptr<FmmPlan> plan_;
     //! Those of the perturbed atoms, empty with one energy group
     std::unique_ptr<FmmEnergyGroups> energyGroups_;
+    //! nullptr on one rank
+    const t_commrec* cr_ = nullptr;
 };
 
 } // namespace gmx

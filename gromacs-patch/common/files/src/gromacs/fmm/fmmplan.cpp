@@ -531,6 +531,13 @@ double FmmPlan::timeOfStep(const gmx_mtop_t& mtop, ArrayRef<const RVec> x, const
     return seconds;
 }
 
+gmxfmm_ranks_info FmmPlan::ranksInfo() const
+{
+    gmxfmm_ranks_info info;
+    check(gmxfmm_get_ranks_info(plan_.get(), &info));
+    return info;
+}
+
 void FmmPlan::divide(const gmxfmm_comm& comm, const int numAtoms, const FmmBox& box)
 {
     std::array<char, 1024> message = { { '\0' } };

@@ -122,6 +122,8 @@ public:
     bool atomsMoveInCells() const { return atomsMoveInCells_; }
     //! Returns parameters in use and times
     gmxfmm_info info() const;
+    //! Returns what a rank has of a plan of several, and times
+    gmxfmm_ranks_info ranksInfo() const;
     //! What the parameters were measured to reach, empty if they were not
     const FmmMeasuredError& measured() const { return measured_; }
     //! Values of lambda of Coulomb interactions at whose charges the parameters reach what was asked for

@@ -20,6 +20,7 @@
 #include "gromacs/topology/topology.h"
 #include "gromacs/utility/stringutil.h"
 
+#include "fmmreport.h"
 #include "fmmsolver.h"
 #include "fmmsystem.h"
 #include "gmxfmmoptions.h"
@@ -130,15 +131,6 @@ int FmmRanks::size() const
     return numRanksWithDomains(cr_);
 }
 
-bool FmmRanks::canBeDivided() const
-{
-    const bool isPerturbed = !chargesB_.empty() && chargesB_ != charges_;
-    return !isPerturbed
-           && std::all_of(energyGroups_.begin(),
-                          energyGroups_.end(),
-                          [](unsigned short group) { return group == 0; });
-}
-
 void FmmRanks::setHomeAtoms(ArrayRef<const int> home)
 {
     home_.assign(home.begin(), home.end());
@@ -172,6 +164,15 @@ ForceWithVirial FmmRanks::clearedForces(const StepWorkload& stepWork)
 {
     std::fill(force_.begin(), force_.end(), RVec{ 0, 0, 0 });
     return ForceWithVirial(force_, stepWork.computeVirial);
+}
+
+std::vector<FmmRankWork> FmmRanks::gatherWork(const FmmRankWork& own) const
+{
+    std::vector<FmmRankWork> all(size(), FmmRankWork{});
+    static_assert(sizeof(FmmRankWork) == FmmRankWork::c_size * sizeof(real), "it has reals alone");
+    all[rankWithDomain(cr_)] = own;
+    sumOverRanks(cr_, arrayRefFromArray(&all[0].numCells, all.size() * FmmRankWork::c_size));
+    return all;
 }
 
 void FmmRanks::addHomeForces(const ForceWithVirial& ofAll, ForceWithVirial* forceWithVirial) const
@@ -226,7 +227,7 @@ std::unique_ptr<FmmSolver> makeFmmSolver(const t_commrec&           cr,
         solver                        = make(box, x);
     }
     auto ranks     = std::make_unique<FmmRanks>(cr, inputrec, mtop);
-    bool isDivided = solver->hasCellsOfOneLevel() && ranks->canBeDivided();
+    bool isDivided = solver->hasCellsOfOneLevel();
     broadcastToRanks(cr, sizeof(isDivided), &isDivided);
     solver->setRanks(std::move(ranks), isDivided);
     return solver;

@@ -32,6 +32,7 @@ class FmmSolver;
 class StepWorkload;
 enum class TaskTarget : int;
 struct FmmParameters;
+struct FmmRankWork;
 
 /*! \brief Returns why the FMM cannot run on several ranks, and what to change; empty if it can
  *
@@ -70,8 +71,6 @@ public:
     const t_commrec& commrec() const { return cr_; }
     //! Number of ranks
     int size() const;
-    //! Whether charges and groups are such that the library can divide the FMM over the ranks
-    bool canBeDivided() const;
     //! Atoms of the topology that are at home
     ArrayRef<const int> home() const { return home_; }
     //! Charges of all atoms, those of lambda = 0 where they are perturbed
@@ -93,6 +92,8 @@ public:
     ArrayRef<const RVec> gather(ArrayRef<const RVec> x);
     //! Returns forces of zero on all atoms, and a virial of zero
     ForceWithVirial clearedForces(const StepWorkload& stepWork);
+    //! Returns what all ranks did, in their order, from that of this one; all have to call it
+    std::vector<FmmRankWork> gatherWork(const FmmRankWork& own) const;
     //! Adds those of the forces on all atoms that act on atoms at home, and the virial
     void addHomeForces(const ForceWithVirial& ofAll, ForceWithVirial* forceWithVirial) const;
 

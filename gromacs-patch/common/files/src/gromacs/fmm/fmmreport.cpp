@@ -195,15 +195,74 @@ void logFmmSetup(const FmmPlan& plan, int maxStepsInCells, const MDLogger& mdlog
 
 void logFmmRanks(const int numRanks, const bool isDivided, const MDLogger& mdlog)
 {
-    const char* how = isDivided
-                              ? "FMM: divided over %d ranks, each of which has the positions of "
-                                "all atoms and computes the forces in its layers of cells."
-                              : "FMM: each of the %d ranks computes the interactions of all "
-                                "atoms and keeps the forces on its own. That is so with an octree, "
-                                "perturbed charges or several energy groups. All other "
-                                "interactions are divided over the ranks. With one rank and as "
-                                "many OpenMP threads the FMM itself is faster.";
+    const char* how =
+            isDivided ? "FMM: divided over %d ranks. Each computes the forces in a range of "
+                        "cells, and is sent the atoms in and near them. Ranges follow the "
+                        "measured work of the ranks."
+                      : "FMM: each of the %d ranks computes the interactions of all "
+                        "atoms and keeps the forces on its own. That is so with an octree. "
+                        "All other interactions are divided over the ranks. With one rank "
+                        "and as many OpenMP threads the FMM itself is faster.";
     GMX_LOG(mdlog.info).asParagraph().appendTextFormatted(how, numRanks);
+}
+
+FmmRankWork fmmRankWork(const gmxfmm_ranks_info& info)
+{
+    FmmRankWork work;
+    work.numCells    = info.num_cells;
+    work.numAtoms    = info.num_particles;
+    work.numImported = info.num_imported;
+    work.bytes       = info.bytes_sent;
+    work.messages    = info.messages;
+    work.work        = info.time_work;
+    work.positions   = info.time_positions;
+    work.expansions  = info.time_expansions;
+    work.spectra     = info.time_spectra;
+    work.results     = info.time_results;
+    work.sums        = info.time_sums;
+    return work;
+}
+
+double fmmExchangeTime(const gmxfmm_ranks_info& info)
+{
+    return info.time_positions + info.time_expansions + info.time_spectra + info.time_results + info.time_sums;
+}
+
+void logFmmRanksWork(ArrayRef<const FmmRankWork> ranks, const MDLogger& mdlog)
+{
+    const std::string title = formatString("FMM: its parts on %d ranks", static_cast<int>(ranks.size()));
+    std::string       table =
+            formatString("%-41s %11s %11s %11s\n\n", title.c_str(), "mean", "least", "most");
+    // Returns the largest over the mean
+    const auto addLine = [&](const char* name, const char* format, real FmmRankWork::*member, double unit)
+    {
+        double sum = 0, least = ranks[0].*member, most = least;
+        for (const FmmRankWork& rank : ranks)
+        {
+            sum += rank.*member;
+            least = std::min<double>(least, rank.*member);
+            most  = std::max<double>(most, rank.*member);
+        }
+        const double mean = sum / ranks.size();
+        table += formatString(" %-40s", name)
+                 + formatString(format, mean / unit, least / unit, most / unit) + "\n";
+        return mean > 0 ? most / mean : 1;
+    };
+    constexpr char c_counts[] = " %11.0f %11.0f %11.0f";
+    constexpr char c_times[]  = " %11.3f %11.3f %11.3f";
+    addLine("Cells", c_counts, &FmmRankWork::numCells, 1);
+    addLine("Atoms in them", c_counts, &FmmRankWork::numAtoms, 1);
+    addLine("Atoms of other ranks near them", c_counts, &FmmRankWork::numImported, 1);
+    addLine("Sent in a step, kB", c_counts, &FmmRankWork::bytes, 1000);
+    addLine("Messages in a step", c_counts, &FmmRankWork::messages, 1);
+    const double imbalance = addLine("Work, s", c_times, &FmmRankWork::work, 1);
+    addLine("Exchange and waiting: positions, s", c_times, &FmmRankWork::positions, 1);
+    addLine("                      expansions, s", c_times, &FmmRankWork::expansions, 1);
+    addLine("                      spectra, s", c_times, &FmmRankWork::spectra, 1);
+    addLine("                      forces, s", c_times, &FmmRankWork::results, 1);
+    addLine("                      sums, s", c_times, &FmmRankWork::sums, 1);
+    table += formatString("\n Imbalance of work, most over mean less 1: %.1f %%\n", 100 * (imbalance - 1));
+    GMX_LOG(mdlog.info).asParagraph().appendText(table);
 }
 
 void logFmmPerturbation(const int numAtoms, const bool areSoftened, const MDLogger& mdlog)

@@ -9,12 +9,16 @@
 #define GMX_FMM_FMMREPORT_H
 
 #include <gmxfmm.h>
+#include <gmxfmm_parallel.h>
 
 #include <cstdint>
 #include <cstdio>
 
 #include <array>
 #include <string>
+
+#include "gromacs/utility/arrayref.h"
+#include "gromacs/utility/real.h"
 
 namespace gmx
 {
@@ -45,6 +49,24 @@ void logFmmDevices(const std::string& note, bool areAskedFor, const MDLogger& md
 
 //! Tells on how many ranks the FMM runs, and whether it is divided over them
 void logFmmRanks(int numRanks, bool isDivided, const MDLogger& mdlog);
+
+//! What a rank has of the FMM and did of it; reals, which ranks can add up
+struct FmmRankWork
+{
+    //! Number of members
+    static constexpr int c_size = 11;
+    //! Own cells and atoms, atoms near to these, bytes and messages that it sends in a step
+    real numCells, numAtoms, numImported, bytes, messages;
+    //! Seconds of computing, and in exchanges
+    real work, positions, expansions, spectra, results, sums;
+};
+
+//! Returns this for the plan of a rank
+FmmRankWork fmmRankWork(const gmxfmm_ranks_info& info);
+//! Seconds in exchanges of a rank, waiting for others included
+double fmmExchangeTime(const gmxfmm_ranks_info& info);
+//! Writes what the ranks did, and how even their work was
+void logFmmRanksWork(ArrayRef<const FmmRankWork> ranks, const MDLogger& mdlog);
 
 //! Tells how many atoms have perturbed charges, and whether their interactions are soft-core ones
 void logFmmPerturbation(int numAtoms, bool areSoftened, const MDLogger& mdlog);

@@ -15,6 +15,7 @@
 #include <array>
 #include <chrono>
 #include <functional>
+#include <iterator>
 #include <memory>
 #include <string>
 #include <utility>
@@ -484,14 +485,22 @@ public:
             watchCharges();
         }
 
-        double        chargeGradient = 0;
-        gmxfmm_output output         = {};
-        output.size                  = sizeof(output);
-        output.force                 = stepWork.computeForces ? force_.data() : nullptr;
-        output.want_energy           = stepWork.computeEnergy ? 1 : 0;
-        output.want_virial           = stepWork.computeVirial ? 1 : 0;
-        output.charge_gradient = perturbation_ && stepWork.computeDhdl ? &chargeGradient : nullptr;
+        // All ranks compute what any of them needs, and the main one alone adds sums
+        const StepWorkload ownWork       = isDivided_ ? ranks_->workOfThisRank(stepWork) : stepWork;
+        const bool         needsGradient = perturbation_ && stepWork.computeDhdl;
+        double             chargeGradient = 0;
+        gmxfmm_output      output         = {};
+        output.size                       = sizeof(output);
+        output.force                      = stepWork.computeForces ? force_.data() : nullptr;
+        output.want_energy                = ownWork.computeEnergy ? 1 : 0;
+        output.want_virial                = ownWork.computeVirial ? 1 : 0;
+        output.charge_gradient = needsGradient && !isDivided_ ? &chargeGradient : nullptr;
+        output.potential       = needsGradient && isDivided_ ? potential_.data() : nullptr;
         checkStep(plan_->execute(x.data(), &output), x);
+        if (needsGradient && isDivided_)
+        {
+            chargeGradient = perturbation_->chargeGradient(potential_);
+        }
 
         addFmmForces(force_, stepWork, forceWithVirial);
         if (energyGroups_ && stepWork.computeEnergy)
@@ -504,7 +513,7 @@ public:
                                  enerd);
             output.energy_near = output.energy_far = 0;
         }
-        addFmmSums(output.energy_near, output.energy_far, output.virial, stepWork, forceWithVirial, enerd);
+        addFmmSums(output.energy_near, output.energy_far, output.virial, ownWork, forceWithVirial, enerd);
         if (perturbation_)
         {
             perturbation_->addTo(x, stepWork, chargeGradient, forceWithVirial, enerd);
@@ -523,21 +532,30 @@ public:
         if (wcycle_ != nullptr && wcycle_->wcc[WallCycleCounter::FmmNear].n == 0)
         {
             gmxfmm_reset_times(plan_->get());
+            gmxfmm_reset_ranks_times(plan_->get());
         }
         const gmxfmm_info  infoBefore  = plan_->info();
+        const double       ranksBefore = fmmExchangeTime(plan_->ranksInfo());
         const gmx_cycles_t cycleBefore = gmx_cycles_read();
 
         calculate(x, box, stepWork, step, forceWithVirial, enerd);
 
         // Near and far field are computed in one call, so divide the cycles by the times they took
-        const gmx_cycles_t cyclesUsed = gmx_cycles_read() - cycleBefore;
-        const gmxfmm_info  info       = plan_->info();
-        const double       timeNear   = fmmNearTime(info) - fmmNearTime(infoBefore);
-        const double       timeFar    = fmmFarTime(info) - fmmFarTime(infoBefore);
-        const double       nearShare = timeNear + timeFar > 0 ? timeNear / (timeNear + timeFar) : 0;
-        const auto         cyclesNear = static_cast<gmx_cycles_t>(nearShare * cyclesUsed);
+        const gmx_cycles_t cyclesUsed   = gmx_cycles_read() - cycleBefore;
+        const gmxfmm_info  info         = plan_->info();
+        const double       timeNear     = fmmNearTime(info) - fmmNearTime(infoBefore);
+        const double       timeFar      = fmmFarTime(info) - fmmFarTime(infoBefore);
+        const double       timeExchange = fmmExchangeTime(plan_->ranksInfo()) - ranksBefore;
+        const double       time         = timeNear + timeFar + timeExchange;
+        const auto         cyclesOf     = [&](double part)
+        { return time > 0 ? static_cast<gmx_cycles_t>(part / time * cyclesUsed) : 0; };
+        const gmx_cycles_t cyclesNear = cyclesOf(timeNear), cyclesExchange = cyclesOf(timeExchange);
         wallcycle_add(wcycle_, WallCycleCounter::FmmNear, cyclesNear);
-        wallcycle_add(wcycle_, WallCycleCounter::FmmFar, cyclesUsed - cyclesNear);
+        wallcycle_add(wcycle_, WallCycleCounter::FmmFar, cyclesUsed - cyclesNear - cyclesExchange);
+        if (isDivided_)
+        {
+            wallcycle_add(wcycle_, WallCycleCounter::FmmExchange, cyclesExchange);
+        }
     }
 
     //! Passes on the home atoms of this rank, where the library divides the FMM
@@ -547,10 +565,27 @@ public:
         {
             communicator_    = std::make_unique<FmmCommunicator>(ranks_->commrec());
             exclusionsOfAll_ = fmmExclusions(mtop_);
+            setEnergyGroups(ranks_->charges(), ranks_->energyGroups());
+            setPerturbation(
+                    ranks_->charges(), ranks_->chargesB(), exclusionsOfAll_, ranks_->energyGroups());
             plan_->divide(communicator_->get(), mtop_.natoms, box_);
         }
         plan_->setHomeAtoms(home, ranks_->charges(), exclusionsOfAll_);
         force_.resize(home.size());
+        potential_.resize(perturbation_ ? home.size() : 0);
+        if (perturbation_)
+        {
+            perturbation_->setHome(ranks_->commrec(), home, ranks_->charges());
+        }
+        if (energyGroups_)
+        {
+            energyGroups_->setHome(ranks_->commrec(), home);
+            charges_.clear();
+            std::transform(home.begin(),
+                           home.end(),
+                           std::back_inserter(charges_),
+                           [this](int i) { return ranks_->charges()[i]; });
+        }
         assignments_.atomsHaveChanged();
     }
 
@@ -588,7 +623,10 @@ public:
                 exclusions,
                 startX_,
                 energyGroups_ ? groups : ArrayRef<const unsigned short>());
-        perturbation_->setDerivatives(plan_.get());
+        if (!isDivided_)
+        {
+            perturbation_->setDerivatives(plan_.get());
+        }
         if (gpu_)
         {
             perturbation_->setUpGpu(gpu_.get());
@@ -685,6 +723,8 @@ public:
     FmmRemeasurements remeasurements_;
     //! Output of the library on the CPU, which overwrites
     std::vector<RVec> force_;
+    //! Potentials at home atoms, where the library divides perturbed charges over ranks
+    std::vector<real> potential_;
     //! Empty without perturbed charges
     std::unique_ptr<FmmPerturbation> perturbation_;
     //! Whether the log tells of these
@@ -759,6 +799,10 @@ void FmmSolver::logTimes(const MDLogger& mdlog) const
     if (!impl_->gpuSteps_)
     {
         logFmmTimesOnCpu(impl_->plan_->info(), mdlog);
+        if (impl_->isDivided_)
+        {
+            logFmmRanksWork(impl_->ranks_->gatherWork(fmmRankWork(impl_->plan_->ranksInfo())), mdlog);
+        }
     }
     else if (impl_->gpuSteps_->times().has_value())
     {
@@ -862,12 +906,8 @@ void FmmSolver::calculate(ArrayRef<const RVec> x,
     }
     if (impl_->isDivided_)
     {
-        impl_->calculateAndCount(x.subArray(0, impl_->ranks_->home().size()),
-                                 box,
-                                 impl_->ranks_->workOfThisRank(stepWork),
-                                 step,
-                                 forceWithVirial,
-                                 enerd);
+        impl_->calculateAndCount(
+                x.subArray(0, impl_->ranks_->home().size()), box, stepWork, step, forceWithVirial, enerd);
         return;
     }
     if (impl_->ranks_)

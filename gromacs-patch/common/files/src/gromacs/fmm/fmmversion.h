@@ -102,6 +102,8 @@ bool isMainRank(const t_commrec& cr);
 void broadcastToRanks(const t_commrec& cr, std::size_t numBytes, void* data);
 //! Adds up data of the ranks that have domains, each of which gets the sums
 void sumOverRanks(const t_commrec& cr, ArrayRef<real> data);
+//! The same in double precision
+void sumDoublesOverRanks(const t_commrec& cr, ArrayRef<double> data);
 
 //! Starts and stops the cycle counter of launches on the GPU
 void startLaunchCounter(gmx_wallcycle* wcycle);
