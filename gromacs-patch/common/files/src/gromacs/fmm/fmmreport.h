@@ -45,6 +45,8 @@ void logFmmDevices(const std::string& note, bool areAskedFor, const MDLogger& md
 
 //! Tells on how many ranks the FMM runs, and whether it is divided over them
 void logFmmRanks(int numRanks, bool isDivided, const MDLogger& mdlog);
+//! Tells that the first of several ranks computes the FMM on its GPU, or with those of others
+void logFmmRanksOnGpus(int numRanks, const MDLogger& mdlog);
 
 //! Tells how many atoms have perturbed charges, and whether their interactions are soft-core ones
 void logFmmPerturbation(int numAtoms, bool areSoftened, const MDLogger& mdlog);
