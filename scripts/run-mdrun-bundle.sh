@@ -6,6 +6,8 @@
 #   runs       motion: update and bondeds on either, virtual sites, md-vv, MTS, virial, pressure coupling, minimisation, rerun, -cpi, refusals
 #   perturbed  perturbed charges: energies, derivatives, forces, runs
 #   devices    one and several GPUs: the same bits; parts of one GPU where there is one
+#   ranks      several ranks on one GPU, and with one each; one of its parts: ranks-forces ranks-runs ranks-coupling ranks-parts ranks-each
+#              ranks-choice
 #   drift      100 ps at constant energy; 1,000,000 steps
 # Benchmarks, into OUT/mdrun.json (a result of the same device in benchmarks/results is continued):
 #   water5 water12 membrane tip3p droplets     81,000 and 1,119,744 atoms of water; what these are: benchmarks/README.md
@@ -19,6 +21,9 @@
 #   gpus       1,119,744 and 81,000 atoms of water on one and on several GPUs, FMM and PME; only where it is asked for
 #   gpus-NAME  the same of another system: gpus-droplets, gpus-water15; gpus-water25, 10,125,000 atoms, with
 #              GMXFMM_BENCHMARK_OPTIONS="--fmm-alone --equilibration 40" takes some five minutes
+# Into OUT/mdrun-ranks.json, only where it is asked for:
+#   speed-NAME  ranks and one rank of a system of mdrun_gpu.py, as water5, water12, protein18, FMM and PME; GMXFMM_GPUS: on so many GPUs
+#              (default: all), GMXFMM_RANKS: numbers of ranks (default: "1 2"), GMXFMM_STEPS (default 8000), GMXFMM_ROUNDS (default 3)
 # Into OUT/mdrun-slab.json:
 #   slab       81,000 atoms of water: a film without walls beside a box, 60 s, and FMM and PME between walls, 100 s; one of its parts:
 #              slab-film slab-walls
@@ -46,7 +51,7 @@ out=$(realpath -m "${2:?usage: run-mdrun-bundle.sh FOLDER OUT [PART]...}")
 command_line="scripts/run-mdrun-bundle.sh FOLDER OUT ${*:3}"
 shift 2
 parts=("$@")
-((${#parts[@]})) || parts=(forces runs perturbed devices drift water5 water12 membrane tip3p protein protein-as-written protein18 amber droplets small medium large coupling slab timeline fep nve observables bar)
+((${#parts[@]})) || parts=(forces runs perturbed devices ranks drift water5 water12 membrane tip3p protein protein-as-written protein18 amber droplets small medium large coupling slab timeline fep nve observables bar)
 cd "$(dirname "$0")/.." || exit 2
 root=$PWD
 mkdir -p "$out"
@@ -123,6 +128,15 @@ for part in "${parts[@]}"; do
             # shellcheck disable=SC2086
             timeout "$(left)" python3 benchmarks/mdrun_gpus.py "$GMXFMM_GMX" "$out/gpus$suffix.json" $systems --work "$work/gpus" \
                 --best-of "$best" --limit "$(left)" ${GMXFMM_BENCHMARK_OPTIONS:-} || status=1
+            ;;
+        ranks) tests ranks domains_gpu.py ;;
+        ranks-*) tests "$part" domains_gpu.py "${part#ranks-}" ;;
+        speed-*)
+            echo "== $part"
+            # shellcheck disable=SC2086
+            GMXFMM_NB=gpu timeout "$(left)" python3 benchmarks/mdrun_ranks.py "$out/mdrun-ranks$suffix.json" "${part#speed-}" \
+                "${GMXFMM_STEPS:-8000}" "${GMXFMM_ROUNDS:-3}" ${GMXFMM_RANKS:-1 2} 2>&1 | tee -a "$out/mdrun-ranks.log"
+            ((PIPESTATUS[0] == 0)) || status=1
             ;;
         perturbed) tests perturbed free_energy_gpu.py ;;
         drift) tests drift fmm_gpu.py drift long ;;

@@ -25,15 +25,15 @@ gmx_add_libgromacs_sources(
     )
 
 if (GMX_GPU_CUDA)
-    gmx_add_libgromacs_sources(fmmcharges.cu fmmcoordinates.cu fmmgpu.cpp fmmshortlist.cu fmmvirial.cu)
+    gmx_add_libgromacs_sources(fmmcharges.cu fmmcoordinates.cu fmmgpu.cpp fmmgpuranks.cu fmmshortlist.cu fmmvirial.cu)
     # They include device headers
-    _gmx_add_files_to_property(CUDA_SOURCES fmmcharges.cu fmmcoordinates.cu fmmgpu.cpp fmmpairkernels.cpp fmmshortlist.cu fmmvirial.cu)
+    _gmx_add_files_to_property(CUDA_SOURCES fmmcharges.cu fmmcoordinates.cu fmmgpu.cpp fmmgpuranks.cu fmmpairkernels.cpp fmmshortlist.cu fmmvirial.cu)
     # Double precision on a GPU is an error in GROMACS; this sum over all atoms needs it
     set_source_files_properties(${CMAKE_CURRENT_SOURCE_DIR}/fmmvirial.cu
         DIRECTORY ${CMAKE_CURRENT_SOURCE_DIR}/..
         PROPERTIES COMPILE_OPTIONS -Xptxas=-w)
 else()
-    gmx_add_libgromacs_sources(fmmgpu_stub.cpp)
+    gmx_add_libgromacs_sources(fmmgpu_stub.cpp fmmgpuranks_stub.cpp)
 endif()
 
 if (GMX_GMXFMM)

@@ -9,6 +9,8 @@
 
 #include "fmmranks.h"
 
+#include "config.h"
+
 #include <algorithm>
 
 #include "gromacs/mdlib/gmx_omp_nthreads.h"
@@ -20,9 +22,11 @@
 #include "gromacs/topology/topology.h"
 #include "gromacs/utility/stringutil.h"
 
+#include "fmmgpuranks.h"
 #include "fmmreport.h"
 #include "fmmsolver.h"
 #include "fmmsystem.h"
+#include "fmmtaskassignment.h"
 #include "gmxfmmoptions.h"
 
 namespace gmx
@@ -68,6 +72,7 @@ FmmChoice shareChoice(const t_commrec& cr, const FmmChoice& choice)
 
 std::string whyNoFmmOnRanks(const t_inputrec& inputrec,
                             const int         numPmeRanks,
+                            const int         numFmmGpus,
                             const TaskTarget  fmmTarget,
                             TaskTarget*       nonbondedTarget)
 {
@@ -78,16 +83,25 @@ std::string whyNoFmmOnRanks(const t_inputrec& inputrec,
                 "domain. Leave -npme out.",
                 numPmeRanks);
     }
-    const bool isFmm = (fmmTarget == TaskTarget::Gpu);
-    if (isFmm || *nonbondedTarget == TaskTarget::Gpu)
+    if (numFmmGpus != 0)
     {
         return formatString(
-                "mdrun -%s gpu: with coulombtype = FMM several ranks compute on CPUs alone. Start "
-                "one rank for each simulation (-ntmpi 1), or leave -%s gpu out.",
-                isFmm ? "fmm" : "nb",
-                isFmm ? "fmm" : "nb");
+                "mdrun -fmmgpus %d: on several ranks the FMM has the GPUs of all of them. Leave "
+                "-fmmgpus "
+                "out; -gpu_id and -gputasks say which GPUs ranks have.",
+                numFmmGpus);
     }
-    *nonbondedTarget               = TaskTarget::Cpu;
+    if (!GMX_THREAD_MPI && fmmTarget == TaskTarget::Gpu)
+    {
+        return "mdrun -fmm gpu: with coulombtype = FMM a GPU serves ranks that are threads of one "
+               "process. "
+               "Start one rank for each simulation, or a gmx with thread-MPI, or leave -fmm gpu "
+               "out.";
+    }
+    if (!GMX_THREAD_MPI && *nonbondedTarget == TaskTarget::Auto)
+    {
+        *nonbondedTarget = TaskTarget::Cpu;
+    }
     const FmmParameters parameters = fmmParameters(inputrec);
     std::string         what;
     if (inputrec.pbcType != PbcType::Xyz)
@@ -207,6 +221,17 @@ std::unique_ptr<FmmSolver> makeFmmSolver(const t_commrec&           cr,
     if (numRanksWithDomains(cr) == 1)
     {
         return make(tprBox, tprCoordinates);
+    }
+    if (gpuStreams != nullptr)
+    {
+        auto gpuRanks      = std::make_unique<FmmGpuRanks>(cr, mtop.natoms, *gpuStreams);
+        parameters.devices = fmmDevicesOfRanks(gpuRanks->devices(), reproducible);
+        auto solver        = gpuRanks->isMain()
+                                     ? make(tprBox, tprCoordinates)
+                                     : std::make_unique<FmmSolver>(parameters, mtop, wcycle, *gpuStreams);
+        auto ranks = gpuRanks->isMain() ? std::make_unique<FmmRanks>(cr, inputrec, mtop) : nullptr;
+        solver->setGpuRanks(std::move(gpuRanks), std::move(ranks));
+        return solver;
     }
     matrix            box;
     std::vector<RVec> x(tprCoordinates.begin(), tprCoordinates.end());

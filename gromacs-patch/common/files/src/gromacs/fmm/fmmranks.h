@@ -38,11 +38,14 @@ struct FmmRankWork;
  *
  * \param[in]     inputrec         The input record
  * \param[in]     numPmeRanks      The user's number with mdrun -npme
+ * \param[in]     numFmmGpus       The user's number with mdrun -fmmgpus, 0 without
  * \param[in]     fmmTarget        The user's choice with mdrun -fmm
- * \param[in,out] nonbondedTarget  The user's choice with mdrun -nb; then the CPU, if that was left to mdrun
+ * \param[in,out] nonbondedTarget  The user's choice with mdrun -nb; with ranks that are processes
+ * then the CPU, if that was left to mdrun
  */
 std::string whyNoFmmOnRanks(const t_inputrec& inputrec,
                             int               numPmeRanks,
+                            int               numFmmGpus,
                             TaskTarget        fmmTarget,
                             TaskTarget*       nonbondedTarget);
 

@@ -265,6 +265,17 @@ void logFmmRanksWork(ArrayRef<const FmmRankWork> ranks, const MDLogger& mdlog)
     GMX_LOG(mdlog.info).asParagraph().appendText(table);
 }
 
+void logFmmRanksOnGpus(const int numRanks, const MDLogger& mdlog)
+{
+    GMX_LOG(mdlog.info)
+            .asParagraph()
+            .appendTextFormatted(
+                    "FMM: the first of %d ranks computes it for all of them. Positions of their "
+                    "home "
+                    "atoms are copied to its GPU, forces back.",
+                    numRanks);
+}
+
 void logFmmPerturbation(const int numAtoms, const bool areSoftened, const MDLogger& mdlog)
 {
     GMX_LOG(mdlog.info)

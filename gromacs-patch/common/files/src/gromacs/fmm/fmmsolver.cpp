@@ -34,6 +34,7 @@
 #include "fmmcommunicator.h"
 #include "fmmenergygroups.h"
 #include "fmmgpu.h"
+#include "fmmgpuranks.h"
 #include "fmmgpusteps.h"
 #include "fmmopensystem.h"
 #include "fmmpairlist.h"
@@ -271,6 +272,26 @@ public:
         }
     }
 
+    //! Without a plan, which the main rank has
+    Impl(const FmmParameters&       parameters,
+         const gmx_mtop_t&          mtop,
+         gmx_wallcycle*             wcycle,
+         const DeviceStreamManager& gpuStreams) :
+        parameters_(parameters),
+        mtop_(mtop),
+        epsfac_(0),
+        reproducible_(false),
+        numThreads_(1),
+        wcycle_(wcycle),
+        gpu_(std::make_unique<FmmGpu>(gpuStreams)),
+        startBox_({}),
+        box_({}),
+        nearAtomsAtStart_(0),
+        assignments_(0),
+        occupiedVolume_(0)
+    {
+    }
+
     //! Keeps what the plan has chosen, with the coordinates that are kept
     void takeChoice()
     {
@@ -284,6 +305,10 @@ public:
     //! Passes on a box that is not the one the plan has
     void setBox(const matrix box)
     {
+        if (plan_ == nullptr)
+        {
+            return;
+        }
         const FmmBox newBox = fmmBox(parameters_.periodicity, box);
         if (newBox == box_ || plan_->isOpen())
         {
@@ -661,6 +686,48 @@ public:
         }
     }
 
+    //! Puts the part of this rank into streams: its coordinates, on the main rank also the step of all ranks
+    void enqueueOnRanks(DeviceBuffer<RVec>    x,
+                        GpuEventSynchronizer* xReady,
+                        const matrix          box,
+                        const StepWorkload&   stepWork,
+                        int64_t               step)
+    {
+        gpuRanks_->sendCoordinates(x, xReady);
+        if (gpuRanks_->isMain())
+        {
+            enqueue(gpuRanks_->gatherCoordinates(), box, workOfAllRanks(stepWork), step);
+            gpuRanks_->sendForces(gpu_->forceAddress());
+        }
+    }
+
+    //! Waits for forces on home atoms where the host adds them, and on the main rank for energies and virial
+    void waitAndReduceOnRanks(const StepWorkload& stepWork, ForceWithVirial* forceWithVirial, gmx_enerdata_t* enerd)
+    {
+        wallcycle_start(wcycle_, WallCycleCounter::WaitGpuFmm);
+        gpuRanks_->receiveForces(!stepWork.useGpuFBufferOps);
+        wallcycle_stop(wcycle_, WallCycleCounter::WaitGpuFmm);
+        if (gpuRanks_->isMain())
+        {
+            gpuSteps_->waitAndReduce(workOfAllRanks(stepWork), forceWithVirial, enerd);
+        }
+        if (!stepWork.useGpuFBufferOps)
+        {
+            wallcycle_start(wcycle_, WallCycleCounter::WaitGpuFmm);
+            const ArrayRef<const RVec> force = gpuRanks_->waitForHostForces();
+            wallcycle_stop(wcycle_, WallCycleCounter::WaitGpuFmm);
+            addFmmForces(force, stepWork, forceWithVirial);
+        }
+    }
+
+    //! The step that the main rank computes, whose forces go back to the GPUs of ranks
+    static StepWorkload workOfAllRanks(const StepWorkload& stepWork)
+    {
+        StepWorkload work     = stepWork;
+        work.useGpuFBufferOps = true;
+        return work;
+    }
+
     //! Computes on the CPU, while the GPU is busy with the step, what perturbed charges add to it
     void addPerturbation(ArrayRef<const RVec> x,
                          const StepWorkload&  stepWork,
@@ -735,6 +802,8 @@ public:
     bool isDivided_ = false;
     //! Of all atoms, where it does
     ListOfLists<int> exclusionsOfAll_;
+    //! Empty unless the main rank of several computes all on its GPU
+    std::unique_ptr<FmmGpuRanks> gpuRanks_;
     //! Otherwise whether charges and exclusions of all atoms are set
     bool areAtomsOfRanksSet_ = false;
     //! Empty with one energy group; with several, the charges of lambda = 0 are kept
@@ -764,6 +833,14 @@ FmmSolver::FmmSolver(const FmmParameters&       parameters,
 {
 }
 
+FmmSolver::FmmSolver(const FmmParameters&       parameters,
+                     const gmx_mtop_t&          mtop,
+                     gmx_wallcycle*             wcycle,
+                     const DeviceStreamManager& gpuStreams) :
+    impl_(std::make_unique<Impl>(parameters, mtop, wcycle, gpuStreams))
+{
+}
+
 FmmSolver::~FmmSolver() = default;
 
 std::string FmmSolver::description() const
@@ -784,10 +861,18 @@ double FmmSolver::expectedError() const
 
 void FmmSolver::logSetup(const MDLogger& mdlog, FILE* fplog)
 {
+    if (impl_->plan_ == nullptr)
+    {
+        return;
+    }
     impl_->mdlog_ = &mdlog;
     logFmmSetup(*impl_->plan_, impl_->assignments_.maxStepsInCells(), mdlog, fplog);
     logFmmDevices(impl_->devicesNote_, impl_->parameters_.devices.num > 1, mdlog);
-    if (impl_->ranks_)
+    if (impl_->gpuRanks_)
+    {
+        logFmmRanksOnGpus(impl_->gpuRanks_->size(), mdlog);
+    }
+    else if (impl_->ranks_)
     {
         logFmmRanks(impl_->ranks_->size(), impl_->isDivided_, mdlog);
     }
@@ -796,6 +881,10 @@ void FmmSolver::logSetup(const MDLogger& mdlog, FILE* fplog)
 void FmmSolver::logTimes(const MDLogger& mdlog) const
 {
     logFmmRemeasurements(impl_->remeasurements_, mdlog);
+    if (impl_->plan_ == nullptr)
+    {
+        return;
+    }
     if (!impl_->gpuSteps_)
     {
         logFmmTimesOnCpu(impl_->plan_->info(), mdlog);
@@ -862,6 +951,12 @@ void FmmSolver::setRanks(std::unique_ptr<FmmRanks> ranks, const bool isDivided)
     impl_->isDivided_ = isDivided;
 }
 
+void FmmSolver::setGpuRanks(std::unique_ptr<FmmGpuRanks> gpuRanks, std::unique_ptr<FmmRanks> ranks)
+{
+    impl_->gpuRanks_ = std::move(gpuRanks);
+    impl_->ranks_    = std::move(ranks);
+}
+
 bool FmmSolver::hasCellsOfOneLevel() const
 {
     return impl_->plan_->info().m2l == GMXFMM_M2L_FFT;
@@ -869,12 +964,19 @@ bool FmmSolver::hasCellsOfOneLevel() const
 
 void FmmSolver::setHomeAtoms(ArrayRef<const int> home)
 {
-    impl_->ranks_->setHomeAtoms(home);
+    if (impl_->ranks_)
+    {
+        impl_->ranks_->setHomeAtoms(home);
+    }
+    if (impl_->gpuRanks_)
+    {
+        impl_->gpuRanks_->setHomeAtoms(home);
+    }
     if (impl_->isDivided_)
     {
         impl_->setDividedAtoms(home);
     }
-    else if (!impl_->areAtomsOfRanksSet_)
+    else if (impl_->plan_ && !impl_->areAtomsOfRanksSet_)
     {
         setAtoms(impl_->ranks_->charges(),
                  impl_->ranks_->chargesB(),
@@ -944,8 +1046,15 @@ void FmmSolver::launchGpu(DeviceBuffer<RVec>    x,
                           int64_t               step)
 {
     startLaunchCounter(impl_->wcycle_);
-    impl_->gpu_->waitInStream(xReady);
-    impl_->enqueue(FmmGpu::address(x), box, stepWork, step);
+    if (impl_->gpuRanks_)
+    {
+        impl_->enqueueOnRanks(x, xReady, box, stepWork, step);
+    }
+    else
+    {
+        impl_->gpu_->waitInStream(xReady);
+        impl_->enqueue(FmmGpu::address(x), box, stepWork, step);
+    }
     stopLaunchCounter(impl_->wcycle_);
 }
 
@@ -961,24 +1070,34 @@ void FmmSolver::launchGpuWithHostCoordinates(ArrayRef<const RVec> x,
 
 DeviceBuffer<RVec> FmmSolver::gpuForces() const
 {
-    return impl_->gpu_->forces();
+    return impl_->gpuRanks_ ? impl_->gpuRanks_->forces() : impl_->gpu_->forces();
 }
 
 GpuEventSynchronizer* FmmSolver::gpuForcesReady() const
 {
-    return impl_->gpu_->forcesReady();
+    return impl_->gpuRanks_ ? impl_->gpuRanks_->forcesReady() : impl_->gpu_->forcesReady();
 }
 
 void FmmSolver::waitAndReduceGpu(const StepWorkload& stepWork,
                                  ForceWithVirial*    forceWithVirial,
                                  gmx_enerdata_t*     enerd)
 {
-    impl_->gpuSteps_->waitAndReduce(stepWork, forceWithVirial, enerd);
+    if (impl_->gpuRanks_)
+    {
+        impl_->waitAndReduceOnRanks(stepWork, forceWithVirial, enerd);
+    }
+    else
+    {
+        impl_->gpuSteps_->waitAndReduce(stepWork, forceWithVirial, enerd);
+    }
 }
 
 void FmmSolver::waitAndAddVirial(const StepWorkload& stepWork, tensor virial)
 {
-    impl_->gpuSteps_->waitAndAddVirial(stepWork, virial);
+    if (!impl_->gpuRanks_)
+    {
+        impl_->gpuSteps_->waitAndAddVirial(stepWork, virial);
+    }
 }
 
 void FmmSolver::launchShortRangeVirial(const void*          xq,

@@ -32,6 +32,7 @@ namespace gmx
 {
 
 class DeviceStreamManager;
+class FmmGpuRanks;
 class FmmRanks;
 class ForceWithVirial;
 class MDLogger;
@@ -77,6 +78,14 @@ public:
               int                        numThreads,
               gmx_wallcycle*             wcycle,
               const DeviceStreamManager* gpuStreams = nullptr);
+    /*! \brief Makes the solver of a rank for which the main rank computes on its GPU, as setGpuRanks() says
+     *
+     * It has no parameters: nothing that tells of them may be called.
+     */
+    FmmSolver(const FmmParameters&       parameters,
+              const gmx_mtop_t&          mtop,
+              gmx_wallcycle*             wcycle,
+              const DeviceStreamManager& gpuStreams);
     ~FmmSolver();
 
     //! Returns the parameters in use, as text
@@ -131,6 +140,14 @@ public:
      * \param[in] isDivided  Whether the library divides the FMM over them; otherwise each computes all of it
      */
     void setRanks(std::unique_ptr<FmmRanks> ranks, bool isDivided);
+    /*! \brief Makes the solver one of several ranks of which the main one computes all on its GPU
+     *
+     * setHomeAtoms() then takes the place of setAtoms().
+     *
+     * \param[in] gpuRanks  The ranks
+     * \param[in] ranks     Charges and groups of all atoms, on the main rank
+     */
+    void setGpuRanks(std::unique_ptr<FmmGpuRanks> gpuRanks, std::unique_ptr<FmmRanks> ranks);
     //! Returns whether cells are of one level
     bool hasCellsOfOneLevel() const;
     //! Sets which atoms of the topology are at home, at each partition of atoms over ranks

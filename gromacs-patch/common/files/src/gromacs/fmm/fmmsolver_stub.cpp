@@ -10,6 +10,8 @@
 #include "gromacs/utility/exceptions.h"
 #include "gromacs/utility/gmxassert.h"
 
+#include "fmmgpuranks.h"
+#include "fmmranks.h"
 #include "fmmsolver.h"
 
 namespace gmx
@@ -37,6 +39,13 @@ FmmSolver::FmmSolver(const FmmParameters& /*parameters*/,
     GMX_THROW(NotImplementedError(
             "This build of GROMACS does not offer coulombtype = FMM; configure it with "
             "-DGMX_GMXFMM=ON and the gmxfmm library, or use coulombtype = PME"));
+}
+
+FmmSolver::FmmSolver(const FmmParameters& /*parameters*/,
+                     const gmx_mtop_t& /*mtop*/,
+                     gmx_wallcycle* /*wcycle*/,
+                     const DeviceStreamManager& /*gpuStreams*/)
+{
 }
 
 FmmSolver::~FmmSolver() = default;
@@ -77,6 +86,10 @@ void FmmSolver::setAtoms(ArrayRef<const real> /*charges*/,
 }
 
 void FmmSolver::setRanks(std::unique_ptr<FmmRanks> /*ranks*/, bool /*isDivided*/) {}
+
+void FmmSolver::setGpuRanks(std::unique_ptr<FmmGpuRanks> /*gpuRanks*/, std::unique_ptr<FmmRanks> /*ranks*/)
+{
+}
 
 bool FmmSolver::hasCellsOfOneLevel() const
 {

@@ -13,6 +13,7 @@
 
 #include <cstdlib>
 
+#include <algorithm>
 #include <string>
 
 #include "gromacs/applied_forces/awh/read_params.h"
@@ -53,9 +54,14 @@ std::string whyNotOnGpu(bool                useGpuForNonbonded,
     {
         return "nonbonded interactions do not run on the GPU (see -nb)";
     }
-    if (isParallel)
+    if (isParallel && !GMX_THREAD_MPI)
     {
-        return "on several ranks it runs on the CPU; with -ntmpi 1 a GPU does it";
+        return "on several ranks that are processes it runs on the CPU";
+    }
+    if (isParallel && fmmPerturbedAtomsAreCharged(mtop))
+    {
+        return "with perturbed charges it runs on the CPU of several ranks; with -ntmpi 1 a GPU "
+               "does it";
     }
     if (fmmPerturbedAtomsAreCharged(mtop) && inputrec.bDoAwh && awhHasFepLambdaDimension(*inputrec.awhParams))
     {
@@ -204,6 +210,24 @@ FmmDevices decideDevicesForFmm(const bool          useGpuForFmm,
     // Times differ from run to run; another simulation and another task may need the other GPUs
     const bool isOne = isReproducible || isMultiSim || isTaskGiven;
     devices.num      = numAsked == 0 && isOne ? 1 : numAsked;
+    return devices;
+}
+
+FmmDevices fmmDevicesOfRanks(ArrayRef<const int> devicesOfRanks, const bool isReproducible)
+{
+    FmmDevices devices;
+    const bool areShared = std::getenv("GMX_FMM_SHARE_GPUS") != nullptr;
+    for (const int device : devicesOfRanks)
+    {
+        const auto& known = devices.available;
+        if (areShared || std::find(known.begin(), known.end(), device) == known.end())
+        {
+            devices.available.push_back(device);
+        }
+    }
+    const auto     numDevices = static_cast<int>(devices.available.size());
+    constexpr auto c_most     = static_cast<int>(fmmlibrary::num_devices.highest);
+    devices.num               = areShared ? std::min(numDevices, c_most) : (isReproducible ? 1 : 0);
     return devices;
 }
 

@@ -84,6 +84,12 @@ FmmDevices decideDevicesForFmm(bool                useGpuForFmm,
                                bool                isMultiSim,
                                bool                isTaskGiven);
 
+/*! \brief Returns on which GPUs the FMM may run where several ranks have these, that of the main rank first
+ *
+ * With the environment variable GMX_FMM_SHARE_GPUS, for tests, a GPU of several ranks stands for several.
+ */
+FmmDevices fmmDevicesOfRanks(ArrayRef<const int> devicesOfRanks, bool isReproducible);
+
 } // namespace gmx
 
 #endif

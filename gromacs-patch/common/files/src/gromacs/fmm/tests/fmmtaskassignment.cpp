@@ -10,6 +10,7 @@
 #include "gromacs/fmm/fmmtaskassignment.h"
 
 #include <string>
+#include <vector>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -104,6 +105,15 @@ TEST_F(FmmTaskAssignmentTest, RefusesAContradiction)
     {
         EXPECT_THAT(error.what(), ::testing::HasSubstr("-pme gpu contradicts -fmm cpu"));
     }
+}
+
+TEST(FmmDevicesOfRanksTest, HasEachDeviceOnce)
+{
+    const std::vector<int> ofRanks = { 2, 0, 2, 1, 0 };
+    FmmDevices             devices = fmmDevicesOfRanks(ofRanks, false);
+    EXPECT_THAT(devices.available, ::testing::ElementsAre(2, 0, 1));
+    EXPECT_EQ(0, devices.num); // One or all, as is faster
+    EXPECT_EQ(1, fmmDevicesOfRanks(ofRanks, true).num);
 }
 
 } // namespace
