@@ -214,6 +214,11 @@ gmxfmm_status fmm_create_with_errors(gmxfmm_plan**            plan,
     return GMXFMM_OK;
 }
 
+void fmm_forget_known_errors(gmxfmm_plan* plan)
+{
+    plan->known_errors = NULL;
+}
+
 gmxfmm_status gmxfmm_create(gmxfmm_plan**         plan,
                             const gmxfmm_options* options,
                             int64_t               num_particles,

@@ -22,6 +22,9 @@ gmxfmm_status fmm_create_with_errors(gmxfmm_plan**            plan,
                                      char*                    message,
                                      size_t                   message_size);
 
+/* A plan that is kept uses what is known of errors no more. */
+void fmm_forget_known_errors(gmxfmm_plan* plan);
+
 /* What the stages of a plan with these options, checked, cost by the model (model/costs.h). */
 const struct fmm_costs* fmm_costs_of(const gmxfmm_options* options);
 
