@@ -22,8 +22,8 @@
 static const double c_margin = 0.9;
 
 /* A choice is good enough where more than this share of the allowed error is reached; else the next one aims at c_aim
- * of it. An order makes a factor of 2 to 4. */
-static const double c_enough = 1.0 / 3, c_aim = 0.55;
+ * of it at most. An order makes a factor of 2 to 4. */
+static const double c_enough = 1.0 / 3, c_aim = 0.8;
 
 /* The model is asked for c_start times the accuracy first: in liquids it is four to ten times too careful, in clusters
  * a hundred times. Then for another one, by factors from c_step to c_leap, down to c_last times the accuracy. */
@@ -36,6 +36,13 @@ enum
     c_mostPlans = 12 /* nor any that reach the accuracy */
 };
 
+/* A plan of the model's choice for an accuracy (0: none was made), the error that the model predicted for it, and the
+ * measured one over what is allowed. */
+typedef struct
+{
+    double accuracy, predicted, excess;
+} trial;
+
 typedef struct
 {
     const gmxfmm_system* system;
@@ -47,9 +54,8 @@ typedef struct
     fmm_tried*           tried;
     gmxfmm_plan*         plan;            /* the last one made */
     gmxfmm_measurement   last, best;      /* of that; the cheapest that reaches the accuracy, or what came nearest */
-    double               reached, missed; /* accuracies asked of the model; 0, INFINITY: none */
-    double               excess_reached, excess_missed; /* errors over the allowed one there */
-    int                  num;                           /* plans made */
+    trial                reached, missed; /* the cheapest that reaches the accuracy, the dearest that does not */
+    int                  num;             /* plans made */
     char*                message;
     size_t               size;
 } search;
@@ -132,39 +138,39 @@ static double within(double x, double low, double high)
     return fmin(fmax(x, low), high);
 }
 
-/* The accuracy to be asked of the model next. */
+/* The accuracy to be asked of the model next: what it predicts is taken to be wrong by as much as it was. */
 static double next_accuracy(const search* s)
 {
-    return isinf(s->missed) ? fmin(s->reached * within(c_aim / s->excess_reached, c_step, c_leap), c_coarsest)
-           : s->reached > 0 ? sqrt(s->reached * s->missed)
-                            : s->missed / within(s->excess_missed / c_aim, c_step, c_leap);
+    const trial *r = &s->reached, *m = &s->missed;
+    if (r->accuracy > 0 && m->accuracy > 0)
+    {
+        return sqrt(r->predicted * m->predicted);
+    }
+    if (r->accuracy > 0)
+    {
+        return fmin(r->predicted * c_aim / r->excess, fmin(c_leap * r->accuracy, c_coarsest));
+    }
+    return fmin(m->predicted, m->accuracy) / within(m->excess / c_aim, c_step, c_leap);
 }
 
-static int is_found(const search* s)
+/* Whether the plan that reaches the accuracy is good enough, or the model has no other for the next one. */
+static int is_found(const search* s, double next)
 {
-    return s->reached > 0 && (s->excess_reached >= c_enough || s->reached >= c_coarsest || s->num >= c_plans ||
-                              s->missed < 1.01 * c_step * s->reached);
+    const trial* r = &s->reached;
+    return r->accuracy > 0 && (r->excess >= c_enough || s->num >= c_plans || next <= r->accuracy);
 }
 
 /* Takes what the last plan has reached with this accuracy. */
 static void take(search* s, double accuracy)
 {
-    const double excess = fmm_larger_error(&s->last) / (c_margin * s->asked.accuracy);
-    if (excess <= 1)
+    const double error = fmm_larger_error(&s->last);
+    const trial  made  = {accuracy, s->last.predicted_error, error / (c_margin * s->asked.accuracy)};
+    const int    good  = made.excess <= 1;
+    if (good || (s->reached.accuracy <= 0 && !(error >= fmm_larger_error(&s->best))))
     {
-        s->reached        = accuracy;
-        s->excess_reached = excess;
-        s->best           = s->last;
+        s->best = s->last;
     }
-    else
-    {
-        s->missed        = accuracy;
-        s->excess_missed = excess;
-        if (s->reached <= 0 && !(fmm_larger_error(&s->last) >= fmm_larger_error(&s->best)))
-        {
-            s->best = s->last;
-        }
-    }
+    *(good ? &s->reached : &s->missed) = made;
 }
 
 /* Plans until one is found. *at: the accuracy that the last one was made with. */
@@ -172,22 +178,18 @@ static gmxfmm_status find(search* s, double* at)
 {
     const double  last   = fmax(c_finest, c_last * s->asked.accuracy);
     gmxfmm_status status = GMXFMM_OK;
-    for (double accuracy = fmin(c_start * s->asked.accuracy, c_coarsest);
-         accuracy >= last && s->num < c_mostPlans && !is_found(s);)
+    double        next   = fmin(c_start * s->asked.accuracy, c_coarsest);
+    int           again  = 0;
+    while (next >= last && s->num < c_mostPlans && !is_found(s, next) && !(again && s->reached.accuracy > 0))
     {
-        int again = 0;
-        status    = try_accuracy(s, accuracy, &again);
+        status = try_accuracy(s, next, &again);
         if (status != GMXFMM_OK)
         {
             break;
         }
-        *at = accuracy;
-        take(s, accuracy);
-        if (again && s->reached > 0) /* nothing cheaper */
-        {
-            break;
-        }
-        accuracy = next_accuracy(s);
+        *at = next;
+        take(s, next);
+        next = next_accuracy(s);
     }
     const int searched = s->num > 0 && (status == GMXFMM_ERROR_OPTION || status == GMXFMM_OK);
     return searched ? GMXFMM_OK : status; /* OPTION: too fine for the model */
@@ -218,13 +220,13 @@ static gmxfmm_status choose(search* s)
 {
     double        at     = 0;
     gmxfmm_status status = find(s, &at);
-    if (status == GMXFMM_OK && s->reached <= 0)
+    if (status == GMXFMM_OK && s->reached.accuracy <= 0)
     {
         status = out_of_reach(s);
     }
-    if (status == GMXFMM_OK && at != s->reached)
+    if (status == GMXFMM_OK && at != s->reached.accuracy)
     {
-        status = make_plan(s, s->reached);
+        status = make_plan(s, s->reached.accuracy);
     }
     return status;
 }
@@ -268,7 +270,6 @@ gmxfmm_status fmm_create_sampled(gmxfmm_plan**         plan,
     s->system            = system;
     s->asked             = *options;
     s->tried             = tried;
-    s->missed            = INFINITY;
     s->message           = message;
     s->size              = size;
     s->best              = *m;
