@@ -33,7 +33,7 @@ typedef struct
     double     predicted_error; /* of a model of liquids; what follows was measured */
     double     error; /* relative RMS error of forces; if these are zero by symmetry, over f (mean |q| / spacing)^2 */
     double     error_moved;  /* the same where cells were assigned at x_before */
-    double     virial_error; /* largest error of an element of the virial, unit of energy */
+    double     virial_error; /* largest error of an element of the virial, unit of energy; NAN: was not measured */
     double     time;         /* s, of a step that gives forces, or values at targets: the fastest; 0: none was timed */
     double     uncertainty;  /* of error: gmxfmm_reference_uncertainty; 0: of a sample (treecode) */
     /* as error, with the share of forces above ten times the median reduced as if they were the median: a few pairs
@@ -67,6 +67,12 @@ typedef struct
  *
  * With targets in the system they are set, so that execute gives potential and field there, and the accuracy is reached
  * there and at the charges, for which gmxfmm_set_targets of none and an assign are needed.
+ *
+ * Open systems of 5,000 charges or more on a CPU are measured at a sample of charges and targets by direct sums,
+ * without x_before. An error is then the upper end of what the sample allows (3 standard deviations), uncertainty is 0
+ * and virial_error NAN; METHOD_AUTO tries the treecode only where the FMM has more than 2,000 near particles a
+ * particle; settings are the model's for the accuracy that reaches a third of what was asked or more, less where an
+ * order makes more than that, and times decide nothing.
  *
  * What the plan reaches is in gmxfmm_info.measured_error, the larger of error and error_targets, until charges,
  * exclusions, targets or cells are others; and in *chosen and tried[0..*num_tried-1] as of gmxfmm_choose, all three of

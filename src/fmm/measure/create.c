@@ -30,6 +30,11 @@ static const double c_coarsest = 0.1;
 static const double c_faster = 0.9;
 static const double c_direct = 1e-6;
 
+/* Of a large open system on a CPU it is tried only where particles of the FMM have more near ones than this, as where
+ * leaves cannot be divided further: elsewhere the FMM is 1.7 to 6 times as fast (benchmarks/results/amd-epyc-2-cores/
+ * open.json), and trying would take several times as long as all else. */
+static const double c_manyNear = 10000;
+
 /* A treecode that reaches the accuracy at the charges and misses it at the targets, or the other way round, chooses for
  * what it missed by, and this share of it. */
 static const double c_finerChoice = 0.5;
@@ -385,6 +390,14 @@ static void free_creation(creation* c)
     c->force     = NULL;
 }
 
+/* Whether the treecode may be faster than the FMM's plan. */
+static int may_be_faster(const creation* c)
+{
+    gmxfmm_info info = {.size = sizeof(info)};
+    gmxfmm_get_info(c->plan, &info);
+    return !fmm_is_sampled(c->system, &c->options) || info.near_particles > c_manyNear;
+}
+
 /* The FMM's plan, or the treecode's if that is faster or the only one that can be made. */
 static gmxfmm_status create_faster(creation* c, gmxfmm_measurement* tried, int* num_tried)
 {
@@ -397,6 +410,10 @@ static gmxfmm_status create_faster(creation* c, gmxfmm_measurement* tried, int* 
     if (status != GMXFMM_OK)
     {
         free_creation(c); /* it may have failed for lack of memory */
+    }
+    if (status == GMXFMM_OK && !may_be_faster(c))
+    {
+        return GMXFMM_OK;
     }
     const int made   = create_treecode(&tree) == GMXFMM_OK;
     const int faster = made && status == GMXFMM_OK && fmm_larger_error(&tree.m) > c_direct * c->accuracy &&

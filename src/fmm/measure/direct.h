@@ -7,7 +7,12 @@
 
 #include "fmm/math/level.h"
 
-/* Charges, each coordinate in an array of its own. */
+/* Charges, each coordinate in an array of its own, aligned to FMM_ALIGN bytes; n is a multiple of FMM_SOURCES_ROUND. */
+enum
+{
+    FMM_SOURCES_ROUND = 8 /* a vector of doubles at most */
+};
+
 typedef struct
 {
     int64_t       n;

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "fmm/math/portable.h"
 #include "fmm/measure/direct.h"
 #include "fmm/measure/targets.h"
 #include "fmm/simd_level.h"
@@ -234,22 +235,23 @@ sum_at(const gmxfmm_reference* r, const gmxfmm_options* o, const fmm_sources* so
 
 static gmxfmm_status sum_sample(fmm_samples* sample, const gmxfmm_reference* r, const gmxfmm_options* o)
 {
-    const int64_t n      = r->system.n;
-    double*       memory = malloc(4 * (size_t)n * sizeof(*memory));
+    const int64_t n = r->system.n, all = (n + FMM_SOURCES_ROUND - 1) / FMM_SOURCES_ROUND * FMM_SOURCES_ROUND;
+    double*       memory = aligned_alloc(FMM_ALIGN, 4 * (size_t)all * sizeof(*memory));
     if (memory == NULL)
     {
         return GMXFMM_ERROR_MEMORY;
     }
 #pragma omp parallel for schedule(static) num_threads(r->num_threads)
-    for (int64_t i = 0; i < n; i++)
+    for (int64_t i = 0; i < all; i++)
     {
+        const int64_t k = i < n ? i : n - 1; /* the last ones have no charge */
         for (int64_t d = 0; d < 3; d++)
         {
-            memory[d * n + i] = fmm_number_of(r->system.x, r->array_type, 3 * i + d);
+            memory[d * all + i] = fmm_number_of(r->system.x, r->array_type, 3 * k + d);
         }
-        memory[3 * n + i] = fmm_number_of(r->system.q, r->array_type, i);
+        memory[3 * all + i] = i < n ? fmm_number_of(r->system.q, r->array_type, i) : 0;
     }
-    const fmm_sources sources = {n, memory, memory + n, memory + 2 * n, memory + 3 * n};
+    const fmm_sources sources = {all, memory, memory + all, memory + 2 * all, memory + 3 * all};
     sum_at(r, o, &sources, r->system.x, &sample->charges);
     if (r->system.num_targets > 0)
     {
@@ -339,6 +341,7 @@ void fmm_sample_errors(const fmm_samples*      sample,
 {
     m->error         = error_of(sample, r, options->prefactor, room, c_forces, &m->error_limited);
     m->error_moved   = m->error;
+    m->virial_error  = NAN; /* of all particles, not of a sample */
     m->error_targets = 0;
     for (int which = c_potentials; which < c_tables && r->system.num_targets > 0; which++)
     {

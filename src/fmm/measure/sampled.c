@@ -25,6 +25,9 @@ static const double c_margin = 0.9;
  * of it at most. An order makes a factor of 2 to 4. */
 static const double c_enough = 1.0 / 3, c_aim = 0.8;
 
+/* Predicted errors are below this share of the accuracy that the model is asked for (c_margin in tune.c). */
+static const double c_predicted = 0.25;
+
 /* The model is asked for c_start times the accuracy first: in liquids it is four to ten times too careful, in clusters
  * a hundred times. Then for another one, by factors from c_step to c_leap, down to c_last times the accuracy. */
 static const double c_start = 16, c_step = 2, c_leap = 300, c_last = 1e-6;
@@ -144,13 +147,13 @@ static double next_accuracy(const search* s)
     const trial *r = &s->reached, *m = &s->missed;
     if (r->accuracy > 0 && m->accuracy > 0)
     {
-        return sqrt(r->predicted * m->predicted);
+        return sqrt(r->predicted * m->predicted) / c_predicted;
     }
     if (r->accuracy > 0)
     {
-        return fmin(r->predicted * c_aim / r->excess, fmin(c_leap * r->accuracy, c_coarsest));
+        return fmin(r->predicted / c_predicted * c_aim / r->excess, fmin(c_leap * r->accuracy, c_coarsest));
     }
-    return fmin(m->predicted, m->accuracy) / within(m->excess / c_aim, c_step, c_leap);
+    return fmin(m->predicted / c_predicted, m->accuracy) / within(m->excess / c_aim, c_step, c_leap);
 }
 
 /* Whether the plan that reaches the accuracy is good enough, or the model has no other for the next one. */
