@@ -349,9 +349,10 @@ class Plan:
 
     # ------------------------------------------------------------------------------------------------------ what may change
 
-    def set_charges(self, charges: Any, positions: Any = None, *, measure: Union[bool, str, None] = None) -> None:
+    def set_charges(self, charges: Any, positions: Any = None, *, box: BoxLike = None, measure: Union[bool, str, None] = None) -> None:
         """New charges (n). With another n exclusions are none, and positions (n, 3) are needed if the plan measures.
 
+        box      a new box, as of set_box, that the positions are in: set_box afterwards would come too late for a measurement
         measure  None: in a plan that measures, charges that differ from those measured by more than a tenth of their RMS are
                  measured again, at the positions given or those of the last assignment. True: they are in any case. False: settings
                  stay, and measured_error is nan after such a change. "once": settings stay as long as charges are of a kind that
@@ -372,11 +373,18 @@ class Plan:
             view = checked(door, "charges", charges, (None,), self._type)
             if view.shape[0] == self._n and self._can("ENQUEUE_CHARGES"):
                 self._door = door
+                if box is not None:
+                    self._put_box(box)
                 self._call("enqueue_charges", self._n, None, view.pointer, view.stream)
                 self._charges_on_device = door.copy(charges)
                 door.finish(view)
+                if box is not None:
+                    self._measure_if_changed(positions)
                 return
-        self._set_host_charges(numbers("charges", to_host("charges", charges), (None,), self._dtype).copy(), positions, measure)
+        q = numbers("charges", to_host("charges", charges), (None,), self._dtype).copy()
+        if box is not None:
+            self._put_box(box)
+        self._set_host_charges(q, positions, measure)
 
     def _set_host_charges(self, q: np.ndarray, positions: Any, measure: Union[bool, str, None]) -> None:
         if len(q) != self._n:
@@ -402,6 +410,10 @@ class Plan:
         A shape that is stretched by more than a tenth against the one measured is measured again, at the positions given or
         those of the last assignment, moved with the box. With arrays of a device the box is put on their stream.
         """
+        self._put_box(box)
+        self._measure_if_changed(positions)
+
+    def _put_box(self, box: BoxLike) -> None:
         vectors = box_vectors(to_host("box", box), self._periodic)
         if vectors is None or self._box is None:
             raise refuse("box", "an open system has none" if self._box is None else "a periodic system needs one")
@@ -410,7 +422,6 @@ class Plan:
         else:
             self._call("set_box", vectors.ctypes.data)
         self._box = vectors
-        self._measure_if_changed(positions)
 
     def set_exclusions(self, exclusions: Any, positions: Any = None) -> None:
         """Pairs of particles that do not interact, integers (m, 2); None: there are none. A plan that measures does so again,
