@@ -11,7 +11,7 @@ import numpy as np
 from . import _check, _inputs
 from ._arrays import View, checked, library_of, to_host
 from ._inputs import AUTO, BoxLike, Info, Measured, box_vectors, exclusion_lists, is_auto, library_error, make_options, numbers, refuse
-from ._library import Error, Info as InfoStructure, Measurement, Options as OptionsStructure, System, header, library
+from ._library import Error, Info as InfoStructure, Measurement, Options as OptionsStructure, System, Systems, header, library
 from ._ranks import Communicator
 from ._options import Options, Precision
 from ._results import DeviceStep, HostStep, Out, Step, Wanted, prepare
@@ -653,6 +653,27 @@ class Plan:
         self._steps_left -= 1
         door.finish(view)
         return step
+
+    def step_systems(self, x: np.ndarray, q: np.ndarray, bounds: np.ndarray, boxes: Optional[np.ndarray], arrays: Dict[str, np.ndarray],
+                     energies: Optional[np.ndarray], virials: Optional[np.ndarray]) -> None:
+        """Whole steps of systems of a Batch, by the library in one call: all particles of these, bounds of each, boxes of each (or None).
+        Raises Error with the number of the system as its attribute `system`."""
+        start = np.ascontiguousarray(bounds - bounds[0])
+        pointers = {name: array.ctypes.data for name, array in arrays.items()}
+        systems = Systems(ctypes.sizeof(Systems), len(start) - 1, start.ctypes.data, x.ctypes.data, q.ctypes.data, _address(boxes),
+                          pointers.get("forces"), pointers.get("field"), pointers.get("potential"), _address(energies), _address(virials), 0)
+        if "_handle" not in self.__dict__:
+            self._make_copy(None)
+        status = library.gmxfmm_execute_systems(self._handle, systems)
+        last = min(int(systems.done), int(systems.num) - 1)  # what the library's plan is now
+        self._charges = q[start[last]:start[last + 1]].copy()
+        self._n, self._charges_on_device, self._kept, self._steps_left = len(self._charges), None, None, 0
+        if boxes is not None:
+            self._box = boxes[last].copy()
+        if status:
+            error = self._error(status)
+            error.system = last  # type: ignore[attr-defined]
+            raise error
 
     def enqueue_system(self, positions: View, charges: View, box: Optional[np.ndarray], output: Any) -> None:
         """A whole step of another system with as many particles: charges, box, assignment, results. For Batch."""

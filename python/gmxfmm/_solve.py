@@ -25,7 +25,8 @@ def solve(positions: Any, charges: Any, box: BoxLike = None, *, exclusions: Any 
     targets     (m, 3): potential and field are there, instead of at the charges; no forces, no energy
     virial      also the virial (FMM, which method="auto" then is)
     precision   "single" or "double"; None: that of the positions' type, which is the type of the results, too
-    measure     True: errors are measured on this system, in some ten times the time of the solve itself, and what is left to
+    measure     True: errors are measured on this system, in some ten times the time of the solve itself (open
+                systems of 5,000 charges or more: one or two), and what is left to
                 the library is chosen by them; with order, grid or depth given and no accuracy, these are measured as they
                 are. False: a model of liquids chooses, which in crystals may be wrong by a thousand times
     out         a dictionary with arrays to write to, by the names forces, potential and field

@@ -28,7 +28,7 @@ enum
 
 enum
 {
-    c_draws = 1024, /* of charges, and of targets */
+    c_draws = 2048, /* of charges, and of targets */
     c_block = 16    /* places that one thread sums at */
 };
 
