@@ -5,6 +5,7 @@ solve     one system, once
 Plan      a system that is stepped: charges, box and cells are kept
 Batch     many systems in one call
 qeq       charges of the least energy
+read      positions, charges and box of a file, through ASE; frames: of a trajectory
 gmxfmm.ase, gmxfmm.torch
           a calculator of ASE, a differentiable energy of PyTorch; import them by name
 """
@@ -13,8 +14,9 @@ from ._inputs import Info, Measured, check_device
 from ._library import Error, version
 from ._plan import Plan
 from ._qeq import Equilibrium, qeq
+from ._read import Structure, frames, read
 from ._results import Result, Step
 from ._solve import solve
 
-__all__ = ["Batch", "BatchStep", "Equilibrium", "Error", "Info", "Measured", "Plan", "Result", "Step", "check_device", "qeq", "solve", "version"]
+__all__ = ["Batch", "BatchStep", "Equilibrium", "Error", "Info", "Measured", "Plan", "Result", "Step", "Structure", "check_device", "frames", "qeq", "read", "solve", "version"]
 __version__ = version()

@@ -203,12 +203,63 @@ class Batch:
                 virials[s] = step.virial
             return step.forces
 
-        for s, box in enumerate(boxes):
-            one, kind = slice(bounds[s], bounds[s + 1]), (x.dtype, None, -1, box is None)
-            with _naming(s, len(boxes)):
-                found = self._find(kind, one.stop - one.start, box, 1 if self._exact else _MORE)
-                self._one(found, kind, x[one], q[one], box, partial(compute, s))
+        s, most, sizes = 0, 1, np.diff(bounds).tolist()
+        while s < len(boxes):
+            end, found = self._run(s, min(len(boxes), s + most), x.dtype, sizes, boxes)
+            if found:
+                done = self._many(found[0], s, end, x, q, boxes, bounds, flat, energies if wanted.energy else None,
+                                  virials if wanted.virial else None)
+                most = 2 * most if done == end else 1  # what follows one that is not served is computed by another plan
+                s = done
+            if not found or s < end:
+                box, one, kind = boxes[s], slice(bounds[s], bounds[s + 1]), (x.dtype, None, -1, boxes[s] is None)
+                with _naming(s, len(boxes)):
+                    self._one(self._find(kind, sizes[s], box, 1 if self._exact else _MORE), kind, x[one], q[one], box, partial(compute, s))
+                s += 1
         return BatchStep(wanted, energies, virials, arrays)
+
+    def _run(self, s: int, end: int, dtype: np.dtype, sizes: List[int], boxes: List[Optional[np.ndarray]]) -> "Tuple[int, List[_Kept]]":
+        """Systems s to end - 1 that the same plan comes first for, and the plans for them; none: there is none, or no particle."""
+        found: List[_Kept] = []
+        for k in range(s, end):
+            box = boxes[k]
+            if k > s and sizes[k] == sizes[k - 1] and box is boxes[k - 1]:
+                continue
+            now = self._find((dtype, None, -1, box is None), sizes[k], box, 1 if self._exact else _MORE)[:1] if sizes[k] else []
+            if k > s and (now != found or (box is None) != (boxes[s] is None)):
+                return k, found
+            found = now
+            if not found:
+                return s + 1, found
+        return end, found
+
+    def _many(self, kept: "_Kept", s: int, end: int, x: np.ndarray, q: np.ndarray, boxes: List[Optional[np.ndarray]], bounds: np.ndarray,
+              flat: Dict[str, np.ndarray], energies: Optional[np.ndarray], virials: Optional[np.ndarray]) -> int:
+        """Systems s to end - 1 by a plan, in one call of the library. Gives the first that it does not serve, or end."""
+        all_of_them = slice(bounds[s], bounds[end])
+        arrays = {name: array[all_of_them] for name, array in flat.items()}
+        if self._accuracy is not None and "forces" not in arrays:
+            arrays["forces"] = np.empty_like(x[all_of_them])
+        own = None if boxes[s] is None else np.array(boxes[s:end], dtype=np.float64)
+        try:
+            kept.plan.step_systems(x[all_of_them], q[all_of_them], bounds[s:end + 1], own, arrays, None if energies is None else energies[s:end],
+                                   None if virials is None else virials[s:end])
+        except Error as error:
+            with _naming(s + getattr(error, "system", 0), len(boxes)):
+                raise
+        self._use(kept)
+        if self._accuracy is None:
+            return end
+        start = bounds[s:end] - bounds[s]
+        kinds = _check.kinds_of(arrays["forces"], x[all_of_them], q[all_of_them], start, own)
+        for k, kind in enumerate(kinds):
+            if kind and not kept.record.trusts(kind):
+                one = slice(bounds[s + k], bounds[s + k + 1])
+                if not self._has_accuracy(kept, kind, arrays["forces"][start[k]:start[k] + one.stop - one.start], self._accuracy, x[one], q[one],
+                                          boxes[s + k]):
+                    kept.record.drop(kind)
+                    return s + k
+        return end
 
     def _one(self, found: "List[_Kept]", kind: Tuple, x: np.ndarray, q: np.ndarray, box: Optional[np.ndarray],
              compute: Callable[[Plan], Optional[np.ndarray]]) -> None:
@@ -247,8 +298,11 @@ class Batch:
     def _serves(self, kept: "_Kept", forces: np.ndarray, asked: float, x: np.ndarray, q: np.ndarray, box: Optional[np.ndarray]) -> bool:
         """Whether the forces have the accuracy."""
         kind = _check.kind_of(forces, x, q, box)
-        if not kind or kept.record.trusts(kind):
-            return True
+        return not kind or kept.record.trusts(kind) or self._has_accuracy(kept, kind, forces, asked, x, q, box)
+
+    def _has_accuracy(self, kept: "_Kept", kind: _check.Kind, forces: np.ndarray, asked: float, x: np.ndarray, q: np.ndarray,
+                      box: Optional[np.ndarray]) -> bool:
+        """The same, by a check."""
         try:
             if box is not None:
                 _change(kept.plan, q, box)  # on a device it has those of a later system

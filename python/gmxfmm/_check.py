@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import deque
-from typing import Any, Deque, Dict, Optional, Tuple
+from typing import Any, Deque, Dict, List, Optional, Tuple
 
 import numpy as np
 
@@ -122,6 +122,33 @@ def kind_of(forces: np.ndarray, x: np.ndarray, q: np.ndarray, box: Optional[np.n
     return round(math.log2(force / n / natural**2)), round(math.log2(uneven[0])), round(2 * math.log2(uneven[1])), net
 
 
+def kinds_of(forces: np.ndarray, x: np.ndarray, q: np.ndarray, start: np.ndarray, boxes: Optional[np.ndarray]) -> List[Kind]:
+    """kind_of of systems one behind the other, none of which is empty; start: where each begins."""
+    def over(terms: np.ndarray) -> np.ndarray:
+        return np.add.reduceat(terms, start)
+
+    n = np.diff(np.append(start, len(q)))
+    squares, charges = np.einsum("ij,ij->i", forces, forces, dtype=float), np.square(q, dtype=float)
+    if boxes is not None:
+        volume = np.abs(np.einsum("si,si->s", boxes[:, 0], np.cross(boxes[:, 1], boxes[:, 2])))
+    else:
+        extent = (np.maximum.reduceat(x, start) - np.minimum.reduceat(x, start)).astype(float)
+        volume = extent.prod(axis=1)
+        volume = np.where(volume > 0, volume, extent.max(axis=1) ** 3)
+    distance = np.cbrt(volume / n)
+    distance[distance == 0] = 1
+    with np.errstate(all="ignore"):
+        force, charge = over(squares), over(charges)
+        good = (force > 0) & (force < math.inf) & (charge > 0)
+        natural = charge / n / distance**2
+        first = np.rint(np.log2(force / n / natural**2))
+        second = np.rint(np.log2(n * over(squares * squares) / force**2))
+        third = np.rint(2 * np.log2(n * over(charges * charges) / charge**2))
+        net = np.abs(over(q.astype(float))) > 1e-3 * np.sqrt(charge)
+    numbers = np.where(good[:, None], np.stack([first, second, third, net], axis=1), 0).astype(int).tolist()
+    return [tuple(kind) if fine else () for kind, fine in zip(numbers, good.tolist())]
+
+
 class Record:
     """The kinds of systems that one plan has computed, and their errors over what was asked."""
 
@@ -142,6 +169,10 @@ class Record:
         logarithms = np.log(errors)
         sure = len(errors) >= _ENOUGH and logarithms.mean() + _SIGMAS * logarithms.std(ddof=1) <= 0
         self._trusted[kind] = _EVERY - 1 if sure else 0
+
+    def drop(self, kind: Kind) -> None:
+        """The last error of a kind, which is to be found again."""
+        self._errors[kind].pop()
 
     def take(self, kind: Kind, other: Record) -> None:
         """Takes the errors of a kind from another record, without the last. The other record is of no use then."""

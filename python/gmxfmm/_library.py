@@ -67,6 +67,7 @@ Option = header.structure("gmxfmm_option")
 System = header.structure("gmxfmm_system")
 Measurement = header.structure("gmxfmm_measurement")
 DeviceOutput = header.structure("gmxfmm_device_output")
+Systems = header.structure("gmxfmm_systems")
 
 _POINTER, _SIZE, _TEXT = ctypes.c_void_p, ctypes.c_size_t, ctypes.c_char_p
 for _name, _result, _arguments in (
@@ -91,6 +92,7 @@ for _name, _result, _arguments in (
     ("set_targets", ctypes.c_int, [_POINTER, ctypes.c_int64, _POINTER]),
     ("assign", ctypes.c_int, [_POINTER, _POINTER]),
     ("execute", ctypes.c_int, [_POINTER, _POINTER, ctypes.POINTER(Output)]),
+    ("execute_systems", ctypes.c_int, [_POINTER, ctypes.POINTER(Systems)]),
     ("enqueue", ctypes.c_int, [_POINTER, _POINTER, ctypes.POINTER(DeviceOutput), _POINTER]),
     ("enqueue_assign", ctypes.c_int, [_POINTER, _POINTER, _POINTER]),
     ("enqueue_box", ctypes.c_int, [_POINTER, _POINTER, _POINTER]),

@@ -11,7 +11,7 @@ import numpy as np
 from . import _check, _inputs
 from ._arrays import View, checked, library_of, to_host
 from ._inputs import AUTO, BoxLike, Info, Measured, box_vectors, exclusion_lists, is_auto, library_error, make_options, numbers, particle_ids, refuse
-from ._library import Error, Info as InfoStructure, Measurement, Options as OptionsStructure, System, header, library
+from ._library import Error, Info as InfoStructure, Measurement, Options as OptionsStructure, System, Systems, header, library
 from ._ranks import Communicator
 from ._options import Options, Precision
 from ._results import DeviceStep, HostStep, Out, Step, Wanted, prepare
@@ -364,9 +364,11 @@ class Plan:
 
     # ------------------------------------------------------------------------------------------------------ what may change
 
-    def set_charges(self, charges: Any, positions: Any = None, *, measure: Union[bool, str, None] = None) -> None:
+    def set_charges(self, charges: Any, positions: Any = None, *, box: BoxLike = None,
+                    measure: Union[bool, str, None] = None) -> None:
         """Sets new charges (n). With another n there are no exclusions. A plan that measures then needs positions (n, 3).
 
+        box      a new box, as of set_box, that the positions are in. A later set_box would come too late for a measurement
         measure  None: a plan that measures does so again where charges differ by more than a tenth of their RMS from those measured.
                  It does so at the positions given, or at those of the last assignment. True: it measures in any case.
                  False: settings stay, and measured_error is nan after such a change.
@@ -387,11 +389,18 @@ class Plan:
             view = checked(door, "charges", charges, (None,), self._type)
             if view.shape[0] == self._n and self._can("ENQUEUE_CHARGES"):
                 self._door = door
+                if box is not None:
+                    self._put_box(box)
                 self._call("enqueue_charges", self._n, None, view.pointer, view.stream)
                 self._charges_on_device = door.copy(charges)
                 door.finish(view)
+                if box is not None:
+                    self._measure_if_changed(positions)
                 return
-        self._set_host_charges(numbers("charges", to_host("charges", charges), (None,), self._dtype).copy(), positions, measure)
+        q = numbers("charges", to_host("charges", charges), (None,), self._dtype).copy()
+        if box is not None:
+            self._put_box(box)
+        self._set_host_charges(q, positions, measure)
 
     def _set_host_charges(self, q: np.ndarray, positions: Any, measure: Union[bool, str, None]) -> None:
         if len(q) != self._n:
@@ -418,6 +427,10 @@ class Plan:
         Errors are measured again where the shape is stretched by more than a tenth against the one measured. That is at the positions
         given, or at those of the last assignment, moved with the box. With arrays of a device the box is put on their stream.
         """
+        self._put_box(box)
+        self._measure_if_changed(positions)
+
+    def _put_box(self, box: BoxLike) -> None:
         vectors = box_vectors(to_host("box", box), self._periodic)
         if vectors is None or self._box is None:
             raise refuse("box", "an open system has none" if self._box is None else "a periodic system needs one")
@@ -426,7 +439,6 @@ class Plan:
         else:
             self._call("set_box", vectors.ctypes.data)
         self._box = vectors
-        self._measure_if_changed(positions)
 
     def set_exclusions(self, exclusions: Any, positions: Any = None) -> None:
         """Sets pairs of particles that do not interact, integers (m, 2); None: there are none. A plan that measures does so again, at the
@@ -662,6 +674,27 @@ class Plan:
         self._steps_left -= 1
         door.finish(view)
         return step
+
+    def step_systems(self, x: np.ndarray, q: np.ndarray, bounds: np.ndarray, boxes: Optional[np.ndarray], arrays: Dict[str, np.ndarray],
+                     energies: Optional[np.ndarray], virials: Optional[np.ndarray]) -> None:
+        """Whole steps of systems of a Batch, by the library in one call: all particles of these, bounds of each, boxes of each (or None).
+        Raises Error with the number of the system as its attribute `system`."""
+        start = np.ascontiguousarray(bounds - bounds[0])
+        pointers = {name: array.ctypes.data for name, array in arrays.items()}
+        systems = Systems(ctypes.sizeof(Systems), len(start) - 1, start.ctypes.data, x.ctypes.data, q.ctypes.data, _address(boxes),
+                          pointers.get("forces"), pointers.get("field"), pointers.get("potential"), _address(energies), _address(virials), 0)
+        if "_handle" not in self.__dict__:
+            self._make_copy(None)
+        status = library.gmxfmm_execute_systems(self._handle, systems)
+        last = min(int(systems.done), int(systems.num) - 1)  # what the library's plan is now
+        self._charges = q[start[last]:start[last + 1]].copy()
+        self._n, self._charges_on_device, self._kept, self._steps_left = len(self._charges), None, None, 0
+        if boxes is not None:
+            self._box = boxes[last].copy()
+        if status:
+            error = self._error(status)
+            error.system = last  # type: ignore[attr-defined]
+            raise error
 
     def enqueue_system(self, positions: View, charges: View, box: Optional[np.ndarray], output: Any) -> None:
         """A whole step of another system with as many particles: charges, box, assignment, results. Batch uses it."""

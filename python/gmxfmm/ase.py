@@ -79,10 +79,11 @@ class Coulomb(Calculator):
             self._plan = plan = Plan(x, charges, box, **dict(given, periodic=periodic))
             self._periodic = periodic
         else:
-            if box is not None and plan.box is not None and not np.array_equal(box, plan.box):
-                plan.set_box(box, x)
+            is_other = box is not None and plan.box is not None and not np.array_equal(box, plan.box)
             if self._charges is None or not np.array_equal(charges, self._charges):
-                plan.set_charges(charges, x)
+                plan.set_charges(charges, x, box=box if is_other else None)  # at once: x is in this box
+            elif is_other:
+                plan.set_box(box, x)
         self._charges = charges.copy()
         return plan
 

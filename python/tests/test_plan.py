@@ -231,6 +231,21 @@ class Measuring(unittest.TestCase):
             plan.set_box((12, 12, 14))
             self.assertFalse(np.isnan(plan.measured_error))
 
+    def test_is_of_the_box_that_new_positions_are_in(self):
+        """Those of another density: in the box before, images of different particles would almost touch."""
+        with gmxfmm.Plan(self.x, self.q, 6, accuracy=1e-4) as plan:
+            n = len(self.x)
+            x, q = np.concatenate([self.x, self.x + (6, 0, 0)]), np.concatenate([self.q, np.roll(self.q, 1)])
+            plan.set_charges(q, x, box=(12, 6, 6))
+            self.assertEqual(len(plan), 2 * n)
+            np.testing.assert_array_equal(plan.box, np.diag((12.0, 6, 6)))
+            exact = gmxfmm.solve(x, q, (12, 6, 6), accuracy=1e-7).forces
+            self.assertLessEqual(rms_error(plan.step(x).forces, exact), 1e-4)
+            self.assertLessEqual(plan.measured_error, 1e-4)
+            for bad in ((1, 2), -1):
+                with self.assertRaises(gmxfmm.Error):
+                    plan.set_charges(q, x, box=bad)
+
     def test_is_asked_for_by_the_stretch_of_the_box(self):
         random = np.random.default_rng(1)
         found = []

@@ -351,6 +351,28 @@ GMXFMM_API gmxfmm_status gmxfmm_assign(gmxfmm_plan* plan, const void* x);
  * cell). Errors: NULL, OPTION, ORDER, POSITION, LEFT, COINCIDENT (found after the fact, in the results). */
 GMXFMM_API gmxfmm_status gmxfmm_execute(gmxfmm_plan* plan, const void* x, gmxfmm_output* output);
 
+/* Systems that one plan serves, one after the other in arrays of the host, and their results. NULL leaves a result
+ * out. */
+typedef struct
+{
+    size_t         size;
+    int64_t        num;       /* systems */
+    const int64_t* start;     /* num + 1: particles of system s are start[s] .. start[s+1]-1 */
+    const void*    x;         /* 3 of all particles */
+    const void*    q;         /* of all particles */
+    const double*  box;       /* 9 num; NULL: that of the plan, or none */
+    void*          force;     /* 3 of all particles, written; so are the next four */
+    void*          field;     /* the same */
+    void*          potential; /* of all particles */
+    double*        energy;    /* num */
+    double*        virial;    /* 9 num */
+    int64_t        done;      /* result, always: systems that were computed */
+} gmxfmm_systems;
+
+/* Does set_charges, set_box, assign and execute for each system. The plan is that of the last one then. Errors: those
+ * of the four, for system `done`; OPTION: the plan has targets. */
+GMXFMM_API gmxfmm_status gmxfmm_execute_systems(gmxfmm_plan* plan, gmxfmm_systems* systems);
+
 /* Puts a step of a plan with device = CUDA on the caller's stream (a cudaStream_t; NULL: the legacy default stream).
  * x[3n] and what output points to are memory of the device. The call waits for nothing and allocates nothing. The
  * stream may be capturing a graph, after one call outside a capture. A plan does one step at a time: put the next one

@@ -32,7 +32,7 @@ typedef struct
     double     predicted_error; /* of a model of liquids; what follows was measured */
     double     error; /* relative RMS error of forces; if these are zero by symmetry, over f (mean |q| / spacing)^2 */
     double     error_moved;  /* the same where cells were assigned at x_before */
-    double     virial_error; /* largest error of an element of the virial, unit of energy */
+    double     virial_error; /* largest error of an element of the virial, unit of energy; NAN: was not measured */
     double     time;         /* s, of a step that gives forces, or values at targets: the fastest; 0: none was timed */
     double     uncertainty;  /* of error: gmxfmm_reference_uncertainty; 0: of a sample (treecode) */
     /* As error, but forces above ten times the median count as the median. So a few pairs that almost touch hide no
@@ -66,6 +66,12 @@ typedef struct
  *
  * With targets in the system execute gives potential and field there. The accuracy is reached there and at the charges.
  * For results at the charges call gmxfmm_set_targets with none, and assign.
+ *
+ * A sample of charges and targets measures open systems of 5,000 charges or more on a CPU without x_before, by direct
+ * sums. Their error is the upper end of what the sample allows (3 standard deviations). uncertainty is 0, and
+ * virial_error is NAN. METHOD_AUTO tries the treecode only where the FMM has more than 2,000 near particles a particle.
+ * Settings are the model's for the accuracy that reaches a third of what was asked or more. They are less where an
+ * order makes more than that. Times decide nothing there.
  *
  * gmxfmm_info.measured_error has the error of the plan, the larger of error and error_targets, until charges,
  * exclusions, targets or cells are others. *chosen and tried[0..*num_tried-1] have more, as of gmxfmm_choose. All three

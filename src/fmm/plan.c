@@ -244,6 +244,11 @@ gmxfmm_status fmm_make_cells(gmxfmm_plan* plan)
     return follow_domain(plan);
 }
 
+void fmm_forget_known_errors(gmxfmm_plan* plan)
+{
+    plan->known_errors = NULL;
+}
+
 gmxfmm_status gmxfmm_create(gmxfmm_plan**         plan,
                             const gmxfmm_options* options,
                             int64_t               num_particles,

@@ -36,6 +36,9 @@ gmxfmm_status fmm_create_shared(gmxfmm_plan**           plan,
 /* Makes cells for the box as it is, as an assignment does first. Errors: MEMORY, OPTION, UNSUPPORTED. */
 gmxfmm_status fmm_make_cells(gmxfmm_plan* plan);
 
+/* A plan that is kept uses what is known of errors no more. */
+void fmm_forget_known_errors(gmxfmm_plan* plan);
+
 /* What the stages of a plan with these options, checked, cost by the model (model/costs.h). */
 const struct fmm_costs* fmm_costs_of(const gmxfmm_options* options);
 

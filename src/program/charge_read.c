@@ -31,6 +31,22 @@ static int read_lines(const char* name, charge_file* file, atomic_llong* rows)
     return status;
 }
 
+/* Whether a file is named as other programs name theirs, which have no format here. */
+static int is_foreign(const char* name)
+{
+    static const char* const ends[] = {".gro", ".cif", ".vasp", ".lmp", ".data", "POSCAR", "CONTCAR"};
+    const size_t             length = strlen(name);
+    for (size_t i = 0; i < sizeof(ends) / sizeof(ends[0]); i++)
+    {
+        const size_t end = strlen(ends[i]);
+        if (length >= end && strcmp(name + length - end, ends[i]) == 0)
+        {
+            return 1;
+        }
+    }
+    return 0;
+}
+
 static int read_any(const char* name, charge_file* file, int is_places, atomic_llong* rows)
 {
     memset(file, 0, sizeof(*file));
@@ -40,6 +56,10 @@ static int read_any(const char* name, charge_file* file, int is_places, atomic_l
     file->prefactor = 1;
     if (file->format == CHARGE_NPY ? charge_read_npy(name, file, rows) : read_lines(name, file, rows))
     {
+        if (is_foreign(name))
+        {
+            complain(name, 0, "it is no text of rows x y z q: gmxfmm.read in Python reads other programs' files");
+        }
         return -1;
     }
     if (file->n == 0)

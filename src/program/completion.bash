@@ -12,7 +12,7 @@ _gmxfmm() {
             --*)
                 # words of a choice, a|b|c, stand behind a colon and before the default in brackets
                 if [ "$name" = "$before" ]; then
-                    line=$(printf '%s\n' "$rest" | sed -n 's/.*: \([a-z0-9]*|[a-z0-9|]*\) (.*/\1/p')
+                    line=$(printf '%s\n' "$rest" | sed -n 's/.*: \([A-Za-z0-9/]*|[A-Za-z0-9/|]*\) (.*/\1/p')
                     words=${line//|/ }
                     break
                 fi

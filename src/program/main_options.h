@@ -40,6 +40,7 @@ typedef struct
     int            kernel_given; /* --kernel and --kappa win over the file's */
     int            kappa_given;
     int            prefactor_given;
+    int            units; /* of --units; 0: none */
     measure_choice measure;
     int            verbose;
     int            quiet; /* not with verbose */

@@ -83,9 +83,21 @@ static int settle_boundary(const charge_file* file, main_options* options)
 /* The kernel that the command line and the file decide, and the prefactor. */
 static int settle_kernel(const charge_file* file, main_options* options)
 {
-    gmxfmm_options* solve = &options->solve;
-    solve->prefactor      = options->prefactor_given ? solve->prefactor : file->prefactor;
-    solve->kernel         = options->kernel_given ? solve->kernel : file->kernel;
+    /* e^2 / (4 pi epsilon_0 Angstrom) by CODATA 2018, in the order of --units */
+    static const double c_unit[] = {1, 1389.35457644, 14.3996454784, 1389.35457644 / 4.184};
+    gmxfmm_options*     solve    = &options->solve;
+    if (options->units > 0 && options->prefactor_given)
+    {
+        complain(NULL, 0, "--units is a prefactor: leave out --prefactor");
+        return -1;
+    }
+    if (options->units > 0)
+    {
+        solve->prefactor         = c_unit[options->units];
+        options->prefactor_given = 1;
+    }
+    solve->prefactor = options->prefactor_given ? solve->prefactor : file->prefactor;
+    solve->kernel    = options->kernel_given ? solve->kernel : file->kernel;
     if (solve->kernel == GMXFMM_YUKAWA && !options->kappa_given)
     {
         if (file->kernel != GMXFMM_YUKAWA)

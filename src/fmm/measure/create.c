@@ -7,6 +7,8 @@
 
 #include "fmm/measure/measure.h"
 #include "fmm/measured.h"
+#include "fmm/measure/sample.h"
+#include "fmm/measure/sampled.h"
 #include "fmm/measure/targets.h"
 #include "fmm/options.h"
 #include "fmm/plan.h"
@@ -27,6 +29,11 @@ static const double c_coarsest = 0.1;
  * the FMM stays. */
 static const double c_faster = 0.9;
 static const double c_direct = 1e-6;
+
+/* Of a large open system on a CPU it is tried only where particles of the FMM have more near ones than this, as where
+ * leaves cannot be divided further: elsewhere the FMM is 1.7 to 6 times as fast (benchmarks/results/amd-epyc-2-cores/
+ * open.json), and trying would take several times as long as all else. */
+static const double c_manyNear = 10000;
 
 /* A treecode that reaches the accuracy at the charges and misses it at the targets, or the other way round, chooses for
  * what it missed by, and this share of it. */
@@ -126,6 +133,38 @@ static gmxfmm_status make_plan(creation* c)
     return fmm_measure_plan(c->system, &c->options, NULL, &c->plan, c->message, c->size);
 }
 
+/* The settings that are given were measured, and miss what was asked. */
+static gmxfmm_status is_missed(creation* c, double error)
+{
+    char text[256];
+    snprintf(
+        text, sizeof(text),
+        "accuracy %g is missed with the settings given: %.2g was measured%s at order %d, to %.1g; leave order, cells "
+        "or separation automatic, or ask for less",
+        c->accuracy, error, c->m.error_targets >= error ? " at the targets" : "", c->m.order,
+        c->reference == NULL          ? 0
+        : c->m.error_targets >= error ? c->reference->uncertainty_targets
+                                      : c->m.uncertainty);
+    return fmm_say(c->message, c->size, GMXFMM_ERROR_OPTION, text);
+}
+
+/* A large open system, by errors at a sample. */
+static gmxfmm_status create_sampled(creation* c, gmxfmm_measurement* tried, int* num_tried)
+{
+    const int     asks = isfinite(c->accuracy), chooses = asks && has_choice(&c->options);
+    const int     most = tried != NULL && num_tried != NULL ? *num_tried : 0;
+    fmm_tried     list = {tried, most > 0 ? tried->size : 0, 0, most};
+    gmxfmm_status status =
+        fmm_create_sampled(&c->plan, &c->options, c->system, chooses, &c->m, &list, c->message, c->size);
+    if (num_tried != NULL)
+    {
+        *num_tried = list.num;
+    }
+    c->listed          = 1;
+    const double error = fmm_larger_error(&c->m);
+    return status == GMXFMM_OK && error > c->accuracy ? is_missed(c, error) : status;
+}
+
 typedef gmxfmm_status reference_maker(gmxfmm_reference**, const gmxfmm_options*, const gmxfmm_system*, char*, size_t);
 
 /* A reference, in place of the one before, for the accuracy of these options. */
@@ -159,19 +198,6 @@ static gmxfmm_status measure_plan(creation* c)
         status             = c->system->x_before != NULL ? gmxfmm_assign(c->plan, c->system->x) : status;
     }
     return say_of_plan(c, status);
-}
-
-/* The settings that are given were measured, and miss what was asked. */
-static gmxfmm_status is_missed(creation* c, double error)
-{
-    char text[256];
-    snprintf(
-        text, sizeof(text),
-        "accuracy %g is missed with the settings given: %.2g was measured%s at order %d, to %.1g; leave order, cells "
-        "or separation automatic, or ask for less",
-        c->accuracy, error, c->m.error_targets >= error ? " at the targets" : "", c->m.order,
-        c->m.error_targets >= error ? c->reference->uncertainty_targets : c->m.uncertainty);
-    return fmm_say(c->message, c->size, GMXFMM_ERROR_OPTION, text);
 }
 
 /* The cheapest settings that reach the accuracy, or those given if they do. Measured errors may be wrong by the
@@ -225,6 +251,21 @@ static gmxfmm_status create_as_given(creation* c)
         known  = is_known(c, exact.accuracy) || exact.accuracy <= c_finest;
     }
     return status;
+}
+
+/* Where places that double precision holds apart may be one in single precision, a reference tells. */
+static gmxfmm_status create_fmm(creation* c, gmxfmm_measurement* tried, int* num_tried)
+{
+    gmxfmm_status status = GMXFMM_ERROR_COINCIDENT;
+    if (fmm_is_sampled(c->system, &c->options))
+    {
+        status = create_sampled(c, tried, num_tried);
+    }
+    if (status != GMXFMM_ERROR_COINCIDENT)
+    {
+        return status;
+    }
+    return isfinite(c->accuracy) ? create_for_accuracy(c, tried, num_tried) : create_as_given(c);
 }
 
 /* Assigns the plan of a treecode for the targets, or for the charges, and measures its error there. accuracy: for which
@@ -349,6 +390,14 @@ static void free_creation(creation* c)
     c->force     = NULL;
 }
 
+/* Whether the treecode may be faster than the FMM's plan. */
+static int may_be_faster(const creation* c)
+{
+    gmxfmm_info info = {.size = sizeof(info)};
+    gmxfmm_get_info(c->plan, &info);
+    return !fmm_is_sampled(c->system, &c->options) || info.near_particles > c_manyNear;
+}
+
 /* The FMM's plan, or the treecode's if that is faster or the only one that can be made. */
 static gmxfmm_status create_faster(creation* c, gmxfmm_measurement* tried, int* num_tried)
 {
@@ -357,10 +406,14 @@ static gmxfmm_status create_faster(creation* c, gmxfmm_measurement* tried, int* 
     tree.options.method        = GMXFMM_TREECODE;
     tree.message               = text;
     tree.size                  = sizeof(text);
-    const gmxfmm_status status = create_for_accuracy(c, tried, num_tried);
+    const gmxfmm_status status = create_fmm(c, tried, num_tried);
     if (status != GMXFMM_OK)
     {
         free_creation(c); /* it may have failed for lack of memory */
+    }
+    if (status == GMXFMM_OK && !may_be_faster(c))
+    {
+        return GMXFMM_OK;
     }
     const int made   = create_treecode(&tree) == GMXFMM_OK;
     const int faster = made && status == GMXFMM_OK && fmm_larger_error(&tree.m) > c_direct * c->accuracy &&
@@ -422,8 +475,7 @@ gmxfmm_status gmxfmm_create_measured(gmxfmm_plan**         plan,
     }
     status = c.compares                            ? create_faster(&c, tried, num_tried)
              : c.options.method == GMXFMM_TREECODE ? create_treecode(&c)
-             : isfinite(c.accuracy)                ? create_for_accuracy(&c, tried, num_tried)
-                                                   : create_as_given(&c);
+                                                   : create_fmm(&c, tried, num_tried);
     if (status == GMXFMM_OK)
     {
         fmm_set_measured_error(c.plan, fmax(c.m.error, c.m.error_targets), c.m.error_anywhere, c.accuracy,
