@@ -94,11 +94,12 @@ gmxfmm_options optionsFor(double asked, gmxfmm_precision precision = GMXFMM_DOUB
     return options;
 }
 
-/* A sample's error is the upper end of what it allows: it is exceeded once in a thousand times, about, and in the worst
- * of these cases three times what is true, where few particles have most of it. */
+/* A sample's error is the upper end of what it allows by its own deviation, which is too small where few particles have
+ * most of the error and are not in it: of 1,024 charges of Plummer's model it was 9 % below the truth. A choice leaves
+ * a tenth. Where such particles are in it, the end is up to three times what is true. */
 void expectTrue(double measured, double truth)
 {
-    EXPECT_GE(measured, 0.9 * truth);
+    EXPECT_GE(measured, 0.85 * truth);
     EXPECT_LE(measured, 3 * truth + 1e-15);
 }
 
