@@ -150,6 +150,7 @@ TEST(MeasuredSample, MeasuresSettingsThatAreGiven)
     gmxfmm_options options = optionsFor(GMXFMM_AUTO);
     options.order          = 4;
     options.depth          = 5;
+    options.m2l            = GMXFMM_M2L_ROTATION;
     const Made made(s, options);
     ASSERT_EQ(made.status, GMXFMM_OK) << made.message;
     EXPECT_EQ(made.num, 1);
