@@ -88,31 +88,6 @@ void fmm_shares_by_work(gmxfmm_plan* plan, const double* of_row, const double* s
     s->rows[s->num] = rows;
 }
 
-int64_t fmm_cells_of(const gmxfmm_plan* plan, const void* x, int64_t n, int* cell)
-{
-    const fmm_cells* cells = &plan->domain.cells;
-    int64_t          bad   = n;
-#pragma omp parallel for schedule(static) num_threads(plan->num_threads) reduction(min : bad)
-    for (int64_t i = 0; i < n; i++)
-    {
-        double xi[3], rest[3];
-        int    at[3];
-        for (int d = 0; d < 3; d++)
-        {
-            xi[d] = fmm_number_of(x, plan->options.array_type, 3 * (size_t)i + (size_t)d);
-        }
-        if (!fmm_locate(cells, xi, at, rest))
-        {
-            bad     = i < bad ? i : bad;
-            cell[i] = 0;
-            continue;
-        }
-        fmm_into_grid(cells->periodic, cells->inner, at);
-        cell[i] = (at[0] * cells->n[1] + at[1]) * cells->n[2] + at[2];
-    }
-    return bad;
-}
-
 void fmm_shares_send(gmxfmm_plan* plan, int num, double* seconds)
 {
     fmm_shares*  s     = &plan->cpu->shares;

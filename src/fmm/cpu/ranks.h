@@ -17,10 +17,6 @@ void fmm_shares_even(gmxfmm_plan* plan);
  * time that it needs for what is not in rows. The same on all ranks. */
 void fmm_shares_by_work(gmxfmm_plan* plan, const double* of_row, const double* speed, const double* extra);
 
-/* The cell of each of n positions, in the type of the caller's arrays, which a plan of cells of one level will assign
- * them to. Returns the first that has none, or n. */
-int64_t fmm_cells_of(const gmxfmm_plan* plan, const void* x, int64_t n, int* cell);
-
 /* The first num of the ranks' parcels, which the caller has filled; counts bytes, and time to *seconds. Collective. */
 void fmm_shares_send(gmxfmm_plan* plan, int num, double* seconds);
 

@@ -48,7 +48,7 @@ static inline int fmm_image(unsigned packed, int d)
 
 enum
 {
-    FMM_PARTIAL = 32, /* reals a row of fmm_cpu.partial: sums of one thread, or of the cells of a row */
+    FMM_PARTIAL = 32, /* reals a row of fmm_cpu.partial: sums over the cells of a row */
     FMM_BLOCK   = 16  /* cells that one rank has together: P2M and L2P do a vector of them at once */
 };
 

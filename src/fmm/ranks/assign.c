@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "fmm/charges.h"
+#include "fmm/cpu/particles/particles.h"
 #include "fmm/cpu/ranks.h"
 #include "fmm/parallel/ranks.h"
 #include "fmm/particles.h"
@@ -103,11 +104,15 @@ static gmxfmm_status make_own(gmxfmm_plan* plan)
                                            sizeof(plan->message));
         d->box_version = plan->domain.version;
         status         = fmm_agree(plan, status);
+        if (status != GMXFMM_OK) /* all ranks have one, or none */
+        {
+            gmxfmm_destroy(d->own);
+            d->own = NULL;
+        }
     }
-    else if (d->box_version != plan->domain.version)
+    else
     {
-        d->box_version = plan->domain.version;
-        status         = fmm_agree_on_own(plan, gmxfmm_set_box(d->own, plan->domain.given));
+        status = fmm_follow_box(plan);
     }
     return status == GMXFMM_OK ? fmm_agree_on_own(plan, fmm_make_cells(d->own)) : status;
 }
@@ -121,12 +126,11 @@ static gmxfmm_status find_cells(gmxfmm_plan* plan, const void* x, scratch* s)
     {
         return fmm_no_memory(plan);
     }
-    const int64_t bad = fmm_cells_of(plan->divided->own, x, n, s->cell);
+    const int64_t bad = fmm_find_cells(plan->divided->own, x, plan->options.array_type, n, s->cell);
     double        xi[3];
     for (size_t e = 0; e < 3 && bad < n; e++)
     {
-        const size_t at = 3 * (size_t)bad + e;
-        xi[e]           = fmm_word_of(plan) == sizeof(double) ? ((const double*)x)[at] : (double)((const float*)x)[at];
+        xi[e] = fmm_number_of(x, plan->options.array_type, 3 * (size_t)bad + e);
     }
     return bad == n ? GMXFMM_OK
                     : fmm_fail(plan, GMXFMM_ERROR_POSITION,
@@ -384,8 +388,7 @@ static gmxfmm_status pack_given(gmxfmm_plan* plan, scratch* s, const void* x)
             to->num_excluded = !mine ? -1 : some ? d->excl_start[i + 1] - d->excl_start[i] : 0;
             for (size_t e = 0; e < 3; e++)
             {
-                const size_t at = 3 * (size_t)i + e;
-                to->x[e] = fmm_word_of(plan) == sizeof(double) ? ((const double*)x)[at] : (double)((const float*)x)[at];
+                to->x[e] = fmm_number_of(x, plan->options.array_type, 3 * (size_t)i + e);
             }
             if (some)
             {
@@ -415,26 +418,32 @@ static gmxfmm_status count_coming(gmxfmm_plan* plan, scratch* s, const int64_t* 
 /* Particles and exclusions to those that meet them. Collective. */
 static gmxfmm_status send_given(gmxfmm_plan* plan, scratch* s)
 {
-    struct fmm_divided* d      = plan->divided;
-    const int           size   = size_of(plan);
-    double              time   = 0;
-    gmxfmm_status       status = count_coming(plan, s, d->gives.start, d->meets.start);
-    status                     = status == GMXFMM_OK ? count_coming(plan, s, s->list_start, s->list_comes) : status;
+    struct fmm_divided* d    = plan->divided;
+    const int           size = size_of(plan);
+    double* const       time = &d->info.time_travel;
+    const size_t        sent = d->info.bytes_sent, received = d->info.bytes_received;
+    const int64_t       messages = d->info.messages; /* of the last step */
+    gmxfmm_status       status   = count_coming(plan, s, d->gives.start, d->meets.start);
+    status                       = status == GMXFMM_OK ? count_coming(plan, s, s->list_start, s->list_comes) : status;
     if (status != GMXFMM_OK)
     {
         return status;
     }
     free(s->received);
     free(s->list_received);
-    s->received      = malloc((size_t)d->meets.start[size] * sizeof(*s->received) + 1);
-    s->list_received = malloc((size_t)s->list_comes[size] * sizeof(int) + 1);
-    status           = fmm_agree(plan, s->received && s->list_received ? GMXFMM_OK : fmm_no_memory(plan));
-    status           = status == GMXFMM_OK
-                           ? fmm_travel(plan, sizeof(traveller), s->sent, d->gives.start, s->received, d->meets.start, &time)
-                           : status;
-    return status == GMXFMM_OK
-               ? fmm_travel(plan, sizeof(int), s->list, s->list_start, s->list_received, s->list_comes, &time)
-               : status;
+    s->received            = malloc((size_t)d->meets.start[size] * sizeof(*s->received) + 1);
+    s->list_received       = malloc((size_t)s->list_comes[size] * sizeof(int) + 1);
+    status                 = fmm_agree(plan, s->received && s->list_received ? GMXFMM_OK : fmm_no_memory(plan));
+    status                 = status == GMXFMM_OK
+                                 ? fmm_travel(plan, sizeof(traveller), s->sent, d->gives.start, s->received, d->meets.start, time)
+                                 : status;
+    status                 = status == GMXFMM_OK
+                                 ? fmm_travel(plan, sizeof(int), s->list, s->list_start, s->list_received, s->list_comes, time)
+                                 : status;
+    d->info.bytes_sent     = sent;
+    d->info.bytes_received = received;
+    d->info.messages       = messages;
+    return status;
 }
 
 /* order[num] becomes places of the particles received, by their numbers; room[num]. */
@@ -809,7 +818,7 @@ gmxfmm_status fmm_ranks_charges(gmxfmm_plan* plan)
     const int           size  = size_of(plan);
     double* const       sent  = d->packed.at;
     const int64_t       num   = d->meets.start[size];
-    void* const         there = d->result[FMM_FORCE].at; /* which the step overwrites */
+    void* const         there = d->result[FMM_RESULT_FORCE].at; /* which the step overwrites */
     for (int64_t k = 0; k < d->gives.start[size]; k++)
     {
         sent[k] = plan->charges.q[((const int*)d->gives.list.at)[k]];

@@ -45,8 +45,8 @@ static gmxfmm_status create(gmxfmm_plan* plan)
     {
         return fmm_fail(
             plan, GMXFMM_ERROR_UNSUPPORTED,
-            "several ranks share the FMM with m2l = fft or auto in a box that is periodic along all vectors, or a "
-            "treecode. Choose one of these, or make the plan on one rank (gmxfmm_create)");
+            "several ranks share the FMM with m2l = fft or auto in a box that is periodic along all vectors. Choose "
+            "these, or method = treecode, or make the plan on one rank (gmxfmm_create)");
     }
     return GMXFMM_OK;
 }
@@ -275,18 +275,6 @@ static gmxfmm_status ask(gmxfmm_plan* plan, const gmxfmm_output* output, uint64_
     return status;
 }
 
-/* Passes on the box, which is the same on all ranks. */
-static gmxfmm_status follow_box(gmxfmm_plan* plan)
-{
-    struct fmm_divided* d = plan->divided;
-    if (d->box_version == plan->domain.version)
-    {
-        return GMXFMM_OK;
-    }
-    d->box_version = plan->domain.version;
-    return fmm_agree_on_own(plan, gmxfmm_set_box(d->own, plan->domain.given));
-}
-
 static gmxfmm_status execute_all(gmxfmm_plan* plan, const void* x, gmxfmm_output* output)
 {
     struct fmm_divided* d               = plan->divided;
@@ -296,7 +284,7 @@ static gmxfmm_status execute_all(gmxfmm_plan* plan, const void* x, gmxfmm_output
     d->info.bytes_sent = d->info.bytes_received = 0; /* of a step */
     d->info.messages                            = 0;
     gmxfmm_status status                        = ask(plan, output, &wanted);
-    status                                      = status == GMXFMM_OK ? follow_box(plan) : status;
+    status                                      = status == GMXFMM_OK ? fmm_follow_box(plan) : status;
     status = status == GMXFMM_OK && (wanted & c_charges) ? fmm_ranks_charges(plan) : status;
     status = status == GMXFMM_OK ? send_positions(plan, x) : status;
     if (status != GMXFMM_OK)

@@ -154,8 +154,11 @@ static gmxfmm_status look_closely(gmxfmm_plan* plan)
         status = fmm_agree(plan, made ? GMXFMM_OK : fmm_no_memory(plan));
     }
     status = status == GMXFMM_OK ? gather(plan, sizeof(int), d->excl_list, entries, list, start) : status;
-    status = status == GMXFMM_OK ? tell_ids(plan, ids, met) : status;
-    status = status == GMXFMM_OK ? tell_pairs(plan, ids, length, list, rows, by_id) : status;
+    if (status == GMXFMM_OK)
+    {
+        status = tell_ids(plan, ids, met);
+        status = fmm_agree(plan, status == GMXFMM_OK ? tell_pairs(plan, ids, length, list, rows, by_id) : status);
+    }
     free(own);
     free(ids);
     free(length);
@@ -164,7 +167,7 @@ static gmxfmm_status look_closely(gmxfmm_plan* plan)
     free(start);
     free(list);
     free(by_id);
-    return fmm_agree(plan, status);
+    return status;
 }
 
 gmxfmm_status fmm_ranks_check(gmxfmm_plan* plan)

@@ -42,6 +42,17 @@ gmxfmm_status fmm_agree_on_own(gmxfmm_plan* plan, gmxfmm_status status)
     return fmm_agree(plan, fmm_fail(plan, status, "%s", text));
 }
 
+gmxfmm_status fmm_follow_box(gmxfmm_plan* plan)
+{
+    struct fmm_divided* d = plan->divided;
+    if (d->box_version == plan->domain.version)
+    {
+        return GMXFMM_OK;
+    }
+    d->box_version = plan->domain.version;
+    return fmm_agree_on_own(plan, gmxfmm_set_box(d->own, plan->domain.given));
+}
+
 gmxfmm_status fmm_travel(gmxfmm_plan*   plan,
                          size_t         bytes,
                          const void*    packed,

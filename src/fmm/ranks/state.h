@@ -23,7 +23,7 @@ typedef struct
 /* What a step gives of each particle. */
 enum
 {
-    FMM_FORCE,
+    FMM_RESULT_FORCE,
     FMM_RESULT_FIELD,
     FMM_RESULT_POTENTIAL,
     FMM_RESULTS
@@ -79,6 +79,9 @@ gmxfmm_status fmm_no_memory(gmxfmm_plan* plan);
 
 /* The status of the own plan, with its message, as all ranks have it. */
 gmxfmm_status fmm_agree_on_own(gmxfmm_plan* plan, gmxfmm_status status);
+
+/* Passes on the box, which is the same on all ranks, to the own plan. Collective. */
+gmxfmm_status fmm_follow_box(gmxfmm_plan* plan);
 
 /* Items of `bytes` from packed, as sent has them, to received; those for the rank itself are copied. Counts bytes, and
  * seconds. Collective. */

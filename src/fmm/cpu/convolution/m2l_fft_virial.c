@@ -135,7 +135,8 @@ static vreal mirror_weight(const fmm_cells* c, const convolution* conv, int chun
 
 enum
 {
-    c_sums = 5
+    c_sums  = 5,
+    c_block = 64 /* columns that a thread adds up together */
 };
 
 /* The sums at each frequency of a chunk: they are added up in an order that knows nothing of chunks, threads or ranks.
@@ -161,15 +162,14 @@ static void virial_chunk(const convolution* conv, int chunk, vreal* scratch)
     }
 }
 
-/* Sums over the frequencies of each own column. */
-static void add_columns(const convolution* conv, double* sums)
+/* Sums over the frequencies of own columns first to end - 1. */
+static void add_columns(const convolution* conv, int first, int end, double* sums)
 {
-    const int size = conv->columns.num * c_sums;
-    memset(sums, 0, (size_t)size * sizeof(*sums));
+    memset(sums + first * c_sums, 0, (size_t)(end - first) * c_sums * sizeof(*sums));
     for (int x = 0; x < conv->cells->n[0]; x++)
     {
-        const double* of = conv->strain + (size_t)x * (size_t)size;
-        for (int i = 0; i < size; i++)
+        const double* of = conv->strain + (size_t)x * (size_t)conv->columns.num * c_sums;
+        for (int i = first * c_sums; i < end * c_sums; i++)
         {
             sums[i] += of[i];
         }
@@ -186,7 +186,13 @@ void fmm_m2l_fft_virial(gmxfmm_plan* plan, convolution* conv, double* w)
     {
         virial_chunk(conv, chunk, fmm_thread_scratch(plan));
     }
-    add_columns(conv, sums + (size_t)conv->columns.first * c_sums);
+    const int own = conv->columns.num;
+#pragma omp parallel for schedule(static) num_threads(plan->num_threads)
+    for (int first = 0; first < own; first += c_block)
+    {
+        add_columns(conv, first, first + c_block < own ? first + c_block : own,
+                    sums + (size_t)conv->columns.first * c_sums);
+    }
     fmm_gather_parts(plan, sums, c_sums * sizeof(*sums), plan->cpu->shares.columns);
     for (int c = 0; c < num; c++)
     {

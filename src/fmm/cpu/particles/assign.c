@@ -36,6 +36,28 @@ static long long name_of(const gmxfmm_plan* plan, const fmm_particle_set* p, int
     return p == &plan->cpu->sources ? fmm_particle_name(plan, i) : i;
 }
 
+int64_t fmm_find_cells(const gmxfmm_plan* plan, const void* x, gmxfmm_precision type, int64_t n, int* cell)
+{
+    const fmm_cells* cells = &plan->domain.cells;
+    int64_t          bad   = n;
+#pragma omp parallel for schedule(static) num_threads(plan->num_threads) reduction(min : bad)
+    for (int64_t i = 0; i < n; i++)
+    {
+        double xi[3], rest[3];
+        int    at[3];
+        get_position(x, type, i, xi);
+        if (!fmm_locate(cells, xi, at, rest))
+        {
+            bad     = i < bad ? i : bad;
+            cell[i] = 0;
+            continue;
+        }
+        fmm_into_grid(cells->periodic, cells->inner, at);
+        cell[i] = (at[0] * cells->n[1] + at[1]) * cells->n[2] + at[2];
+    }
+    return bad;
+}
+
 /* Counting sort of a set of particles by cells (fft path). */
 static gmxfmm_status bin(gmxfmm_plan* plan, const void* x, gmxfmm_precision type, fmm_particle_set* p, const char* what)
 {
@@ -45,21 +67,7 @@ static gmxfmm_status bin(gmxfmm_plan* plan, const void* x, gmxfmm_precision type
     {
         return status;
     }
-    int64_t bad = p->n; /* first particle that has no cell */
-#pragma omp parallel for schedule(static) num_threads(plan->num_threads) reduction(min : bad)
-    for (int64_t i = 0; i < p->n; i++)
-    {
-        double xi[3], rest[3];
-        int    at[3];
-        get_position(x, type, i, xi);
-        if (!fmm_locate(cells, xi, at, rest))
-        {
-            bad = i < bad ? i : bad;
-            continue;
-        }
-        fmm_into_grid(cells->periodic, cells->inner, at);
-        p->cell_of[i] = (at[0] * cells->n[1] + at[1]) * cells->n[2] + at[2];
-    }
+    const int64_t bad = fmm_find_cells(plan, x, type, p->n, p->cell_of);
     if (bad < p->n)
     {
         double xi[3];

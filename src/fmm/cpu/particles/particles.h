@@ -15,6 +15,10 @@ void          fmm_particle_set_free(gmxfmm_plan* plan, fmm_particle_set* p);
 /* Lattice point nearest to x, and what is left, as fmm_nearest_point. */
 int fmm_locate(const fmm_cells* cells, const double* x, int* at, double* rest);
 
+/* The cell of each of n positions in a plan of cells of one level, 0 where there is none. Returns the first that has
+ * none, or n. */
+int64_t fmm_find_cells(const gmxfmm_plan* plan, const void* x, gmxfmm_precision type, int64_t n, int* cell);
+
 /* Number i of a caller's array. */
 static inline double fmm_number_of(const void* x, gmxfmm_precision type, size_t i)
 {
