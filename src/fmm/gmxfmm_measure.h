@@ -69,9 +69,9 @@ typedef struct
  *
  * A sample of charges and targets measures open systems of 5,000 charges or more on a CPU without x_before, by direct
  * sums. Their error is the upper end of what the sample allows (3 standard deviations). uncertainty is 0, and
- * virial_error is NAN. METHOD_AUTO tries the treecode only where the FMM has more than 2,000 near particles a particle.
- * Settings are the model's for the accuracy that reaches a third of what was asked or more. They are less where an
- * order makes more than that. Times decide nothing there.
+ * virial_error is NAN. METHOD_AUTO tries the treecode only where the FMM has more than 10,000 near particles a
+ * particle. Settings are the model's for the accuracy that reaches a third of what was asked or more. They are less
+ * where an order makes more than that. Times decide nothing there.
  *
  * gmxfmm_info.measured_error has the error of the plan, the larger of error and error_targets, until charges,
  * exclusions, targets or cells are others. *chosen and tried[0..*num_tried-1] have more, as of gmxfmm_choose. All three

@@ -95,11 +95,11 @@ gmxfmm_options optionsFor(double asked, gmxfmm_precision precision = GMXFMM_DOUB
 }
 
 /* A sample's error is the upper end of what it allows by its own deviation, which is too small where few particles have
- * most of the error and are not in it: of 1,024 charges of Plummer's model it was 9 % below the truth. A choice leaves
- * a tenth. Where such particles are in it, the end is up to three times what is true. */
+ * most of the error and are not in it: a choice leaves a tenth for that. Where such particles are in it, the end is up
+ * to three times what is true. */
 void expectTrue(double measured, double truth)
 {
-    EXPECT_GE(measured, 0.85 * truth);
+    EXPECT_GE(measured, 0.9 * truth);
     EXPECT_LE(measured, 3 * truth + 1e-15);
 }
 
@@ -122,11 +122,11 @@ TEST_P(MeasuredSample, ReachesWhatWasAskedInFewPlans)
         EXPECT_LE(made.num, 3); /* plans, of one step each */
         EXPECT_EQ(made.plan->info().measured_error, made.chosen.error);
         EXPECT_TRUE(std::isnan(made.chosen.virial_error));
-        /* a third of what was asked or, where an order makes more than three, or three plans were made, less; nothing
-         * is known of systems whose pairs are nearly all near ones */
-        if (made.plan->info().near_particles < c_num / 4.0)
+        /* a third of what was asked or, where an order makes up to four times that, less; each of two droplets is one
+         * leaf from 1e-5 on */
+        if (!(asked < 1e-4 && GetParam().name == std::string("Two")))
         {
-            EXPECT_GE(made.chosen.error_anywhere, asked / (made.num < 3 ? 12 : 40));
+            EXPECT_GE(made.chosen.error_anywhere, asked / 12);
         }
     }
     const Made single(s, optionsFor(1e-3, GMXFMM_SINGLE));
@@ -142,6 +142,21 @@ INSTANTIATE_TEST_SUITE_P(Systems,
 TEST(MeasuredSample, TellsWhatIsOutOfReach)
 {
     expectRefused(Made(plummer(c_num, false), optionsFor(1e-9, GMXFMM_SINGLE)));
+}
+
+/* Where the model can and the sample says no, what came nearest is told. */
+TEST(MeasuredSample, TellsWhatCameNearest)
+{
+    gmxfmm_options options = optionsFor(1e-6);
+    options.order          = 3; /* with an octree that has far cells; ws is left */
+    options.depth          = 4;
+    options.m2l            = GMXFMM_M2L_ROTATION;
+    const Made made(plummer(c_num, false), options);
+    expectRefused(made);
+    EXPECT_TRUE(std::isfinite(made.chosen.error));
+    EXPECT_GT(made.chosen.error, 1e-6);
+    EXPECT_EQ(made.chosen.order, 3);
+    EXPECT_NE(made.message.find("at order 3"), std::string::npos) << made.message;
 }
 
 TEST(MeasuredSample, MeasuresSettingsThatAreGiven)

@@ -121,12 +121,6 @@ static double excess(const search* s, const gmxfmm_measurement* m)
     return fmax(excess_of_forces(s, m), excess_of_virial(s, m));
 }
 
-static int same_settings(const gmxfmm_measurement* a, const gmxfmm_measurement* b)
-{
-    return a->m2l == b->m2l && a->order == b->order && a->depth == b->depth && a->separation == b->separation &&
-           memcmp(a->grid, b->grid, sizeof(a->grid)) == 0;
-}
-
 /* Measures the settings of a plan, unless they were measured before. */
 static gmxfmm_status measure_plan(search* s, gmxfmm_plan* plan, gmxfmm_measurement* m)
 {
@@ -134,7 +128,7 @@ static gmxfmm_status measure_plan(search* s, gmxfmm_plan* plan, gmxfmm_measureme
     fmm_measure_settings(plan, &settings);
     for (int i = 0; i < s->num; i++)
     {
-        if (same_settings(&settings, &s->tried[i]))
+        if (fmm_same_settings(&settings, &s->tried[i]))
         {
             *m = s->tried[i];
             return GMXFMM_OK;
@@ -204,11 +198,6 @@ static double excess_at(search* s, double accuracy, gmxfmm_status* status)
     return excess(s, &m);
 }
 
-static double within(double x, double low, double high)
-{
-    return fmin(fmax(x, low), high);
-}
-
 /* Finds the largest accuracy to be asked of the model: it is raised or lowered by the measured excess, until one
  * accuracy is enough and another one, at most c_step times as large, is not. It does not go below what the model can
  * choose settings for within precision and memory. */
@@ -236,8 +225,8 @@ static gmxfmm_status find_accuracy(search* s)
         {
             s->coarsest = reached;
         }
-        accuracy = isinf(missed)  ? fmin(reached * within(0.5 / measured, c_step, c_leap), s->coarsest)
-                   : reached <= 0 ? missed / within(measured, c_step, c_leap)
+        accuracy = isinf(missed)  ? fmin(reached * fmm_within(0.5 / measured, c_step, c_leap), s->coarsest)
+                   : reached <= 0 ? missed / fmm_within(measured, c_step, c_leap)
                                   : sqrt(reached * missed);
     }
     return status;
@@ -261,7 +250,7 @@ static void raise_order(search* s)
     for (int i = 0; i < c_raises && !s->any && status == GMXFMM_OK && options.order < most; i++)
     {
         const double more = log(excess(s, &s->best)) / log(c_gainOfOrder);
-        options.order     = (int)fmin(options.order + within(ceil(more), 1, c_mostRaised), most);
+        options.order     = (int)fmin(options.order + fmm_within(ceil(more), 1, c_mostRaised), most);
         s->any            = try_options(s, &options, &m, &status);
         if (status == GMXFMM_OK && (s->any || excess(s, &m) < excess(s, &s->best)))
         {
@@ -289,7 +278,7 @@ static void note_time(search* s, const gmxfmm_measurement* m)
 {
     for (int i = 0; i < s->num; i++)
     {
-        if (same_settings(m, &s->tried[i]))
+        if (fmm_same_settings(m, &s->tried[i]))
         {
             s->tried[i].time = m->time;
         }

@@ -136,15 +136,16 @@ static gmxfmm_status make_plan(creation* c)
 /* The settings that are given were measured, and miss what was asked. */
 static gmxfmm_status is_missed(creation* c, double error)
 {
-    char text[256];
-    snprintf(
-        text, sizeof(text),
-        "accuracy %g is missed with the settings given: %.2g was measured%s at order %d, to %.1g; leave order, cells "
-        "or separation automatic, or ask for less",
-        c->accuracy, error, c->m.error_targets >= error ? " at the targets" : "", c->m.order,
-        c->reference == NULL          ? 0
-        : c->m.error_targets >= error ? c->reference->uncertainty_targets
-                                      : c->m.uncertainty);
+    const int at_targets = c->m.error_targets >= error;
+    char      text[256], known[32] = ""; /* of a sample the error is a bound */
+    if (c->reference != NULL)
+    {
+        snprintf(known, sizeof(known), ", to %.1g", at_targets ? c->reference->uncertainty_targets : c->m.uncertainty);
+    }
+    snprintf(text, sizeof(text),
+             "accuracy %g is missed with the settings given: %.2g was measured%s at order %d%s; leave order, cells or "
+             "separation automatic, or ask for less",
+             c->accuracy, error, at_targets ? " at the targets" : "", c->m.order, known);
     return fmm_say(c->message, c->size, GMXFMM_ERROR_OPTION, text);
 }
 
@@ -156,11 +157,11 @@ static gmxfmm_status create_sampled(creation* c, gmxfmm_measurement* tried, int*
     fmm_tried     list = {tried, most > 0 ? tried->size : 0, 0, most};
     gmxfmm_status status =
         fmm_create_sampled(&c->plan, &c->options, c->system, chooses, &c->m, &list, c->message, c->size);
-    if (num_tried != NULL)
+    c->listed = status != GMXFMM_ERROR_COINCIDENT; /* else all is done anew with a reference */
+    if (num_tried != NULL && c->listed)
     {
         *num_tried = list.num;
     }
-    c->listed          = 1;
     const double error = fmm_larger_error(&c->m);
     return status == GMXFMM_OK && error > c->accuracy ? is_missed(c, error) : status;
 }

@@ -3,6 +3,9 @@
 #ifndef FMM_MEASURE_H
 #define FMM_MEASURE_H
 
+#include <math.h>
+#include <string.h>
+
 #include "fmm/measure/reference.h"
 #include "fmm/model/tune.h"
 
@@ -18,6 +21,17 @@ typedef struct
 static inline int fmm_shifts_are_moved(const fmm_error_limits* limits, const gmxfmm_system* system)
 {
     return limits != NULL && system->x_before != NULL && limits->error_moved <= limits->error;
+}
+
+static inline int fmm_same_settings(const gmxfmm_measurement* a, const gmxfmm_measurement* b)
+{
+    return a->m2l == b->m2l && a->order == b->order && a->depth == b->depth && a->separation == b->separation &&
+           memcmp(a->grid, b->grid, sizeof(a->grid)) == 0;
+}
+
+static inline double fmm_within(double x, double low, double high)
+{
+    return fmin(fmax(x, low), high);
 }
 
 /* Whether a system is of this version and has a number of particles that is one. Errors: OPTION. */

@@ -65,7 +65,8 @@ static table table_of(const gmxfmm_reference* r, const void* room, int which)
 
 int fmm_is_sampled(const gmxfmm_system* s, const gmxfmm_options* o)
 {
-    return o->boundary == GMXFMM_OPEN && o->device == GMXFMM_CPU && s->n >= FMM_SAMPLED_FROM && s->x_before == NULL;
+    return o->boundary == GMXFMM_OPEN && o->device == GMXFMM_CPU && s->n >= FMM_SAMPLED_FROM && s->x_before == NULL &&
+           !(o->min_distance > 0 && s->num_targets > 0);
 }
 
 /* The share of draws that item i should have. norm: of each table, sums of its squares over all. */
@@ -84,6 +85,17 @@ static double share_of(const table* tables, const double* norm, int num_tables, 
 static void draw(fmm_places* p, const table* tables, int num_tables, int64_t n)
 {
     double norm[2] = {0, 0}, sum = 0;
+    p->are_all = n <= c_draws;
+    for (int64_t i = 0; i < n && p->are_all; i++)
+    {
+        p->index[i]  = i;
+        p->weight[i] = 1;
+    }
+    if (p->are_all)
+    {
+        p->num = (int)n;
+        return;
+    }
     for (int t = 0; t < num_tables; t++)
     {
         for (int64_t i = 0; i < n; i++)
@@ -153,7 +165,7 @@ static int compare(const void* a, const void* b)
     return (x > y) - (x < y);
 }
 
-/* Takes off what the charges of a row give, which is sorted here: a pair may be listed twice. */
+/* Takes the field of the charges of a row off, which is sorted here: a pair may be listed twice. */
 static void take_off(const gmxfmm_reference* r, double least, int* row, size_t num, const double* place, double* sum)
 {
     qsort(row, num, sizeof(*row), compare);
@@ -168,7 +180,6 @@ static void take_off(const gmxfmm_reference* r, double least, int* row, size_t n
         if (square >= least && (k == 0 || row[k] != row[k - 1]))
         {
             const double u = fmm_number_of(r->system.q, r->array_type, row[k]) / sqrt(square);
-            sum[0] -= u;
             for (int e = 0; e < 3; e++)
             {
                 sum[1 + e] -= u / square * d[e];
@@ -291,10 +302,10 @@ static void add(mean* m, double term)
     m->squares += term * term;
 }
 
-static double root_of_bound(const mean* m, int num)
+static double root_of_bound(const mean* m, const fmm_places* p)
 {
-    const double middle   = m->sum / num;
-    const double variance = fmax(0, m->squares / num - middle * middle) / num;
+    const double num = p->num, middle = m->sum / num;
+    const double variance = p->are_all ? 0 : fmax(0, m->squares / num - middle * middle) / num;
     return sqrt(middle + c_deviations * sqrt(variance));
 }
 
@@ -327,8 +338,8 @@ static double error_of(const fmm_samples*      sample,
         add(&all, p->weight[k] * term);
         add(&others, p->weight[k] * (square > unit->limit * unit->limit ? term * (usual * usual / square) : term));
     }
-    const double error = root_of_bound(&all, p->num) / unit->all;
-    *limited           = root_of_bound(&others, p->num) / unit->limited;
+    const double error = root_of_bound(&all, p) / unit->all;
+    *limited           = root_of_bound(&others, p) / unit->limited;
     *limited           = isfinite(*limited) ? *limited : INFINITY;
     return isfinite(error) ? error : INFINITY;
 }

@@ -81,12 +81,6 @@ static gmxfmm_status evaluate(search* s)
     return status == GMXFMM_OK ? status : fmm_say(s->message, s->size, status, gmxfmm_message(s->plan));
 }
 
-static int same_settings(const gmxfmm_measurement* a, const gmxfmm_measurement* b)
-{
-    return a->m2l == b->m2l && a->order == b->order && a->depth == b->depth && a->separation == b->separation &&
-           memcmp(a->grid, b->grid, sizeof(a->grid)) == 0;
-}
-
 static void note(search* s)
 {
     fmm_tried* t = s->tried;
@@ -116,7 +110,7 @@ static gmxfmm_status try_accuracy(search* s, double accuracy, int* again)
         return status;
     }
     fmm_measure_settings(s->plan, &s->last);
-    *again = s->num > 0 && same_settings(&before, &s->last);
+    *again = s->num > 0 && fmm_same_settings(&before, &s->last);
     if (*again)
     {
         return GMXFMM_OK;
@@ -136,11 +130,6 @@ static gmxfmm_status try_accuracy(search* s, double accuracy, int* again)
     return status;
 }
 
-static double within(double x, double low, double high)
-{
-    return fmin(fmax(x, low), high);
-}
-
 /* The accuracy to be asked of the model next: what it predicts is taken to be wrong by as much as it was. */
 static double next_accuracy(const search* s)
 {
@@ -153,7 +142,7 @@ static double next_accuracy(const search* s)
     {
         return fmin(r->predicted / c_predicted * c_aim / r->excess, fmin(c_leap * r->accuracy, c_coarsest));
     }
-    return fmin(m->predicted / c_predicted, m->accuracy) / within(m->excess / c_aim, c_step, c_leap);
+    return fmin(m->predicted / c_predicted, m->accuracy) / fmm_within(m->excess / c_aim, c_step, c_leap);
 }
 
 /* Whether the plan that reaches the accuracy is good enough, or the model has no other for the next one. */
@@ -276,6 +265,7 @@ gmxfmm_status fmm_create_sampled(gmxfmm_plan**         plan,
     s->message           = message;
     s->size              = size;
     s->best              = *m;
+    s->best.error        = INFINITY; /* nothing was measured */
     s->last              = *m;
     s->like.system       = *system;
     s->like.array_type   = options->array_type;
