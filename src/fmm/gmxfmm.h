@@ -370,7 +370,8 @@ typedef struct
 } gmxfmm_systems;
 
 /* Does set_charges, set_box, assign and execute for each system. The plan is that of the last one then. Errors: those
- * of the four, for system `done`; OPTION: the plan has targets. */
+ * of the four, for system `done`; OPTION: num < 0, or the plan has
+ * targets, or excluded pairs or charge derivatives of another number of particles. */
 GMXFMM_API gmxfmm_status gmxfmm_execute_systems(gmxfmm_plan* plan, gmxfmm_systems* systems);
 
 /* Puts a step of a plan with device = CUDA on the caller's stream (a cudaStream_t; NULL: the legacy default stream).

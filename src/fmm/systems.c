@@ -14,6 +14,30 @@ static void* part_of(const gmxfmm_plan* plan, const void* array, int64_t first)
     return array != NULL ? (char*)array + (size_t)first * word : NULL;
 }
 
+/* Excluded pairs and derivatives of charges are of particles by their numbers: another number of them would lose these
+ * without a word. */
+static gmxfmm_status check_numbers(gmxfmm_plan* plan, const gmxfmm_systems* all)
+{
+    const int keeps = plan->particles.excl_start != NULL || plan->derivatives.num > 0;
+    if (all->num < 0)
+    {
+        return fmm_fail(plan, GMXFMM_ERROR_OPTION, "num is %lld, a number of systems is 0 or more",
+                        (long long)all->num);
+    }
+    for (int64_t s = 0; s < all->num && keeps; s++)
+    {
+        const int64_t n = all->start[s + 1] - all->start[s];
+        if (n != plan->particles.n)
+        {
+            return fmm_fail(plan, GMXFMM_ERROR_OPTION,
+                            "system %lld has %lld particles, and the plan has excluded pairs or charge derivatives of "
+                            "%lld: set none, or give systems of as many",
+                            (long long)s, (long long)n, (long long)plan->particles.n);
+        }
+    }
+    return GMXFMM_OK;
+}
+
 static gmxfmm_status execute_system(gmxfmm_plan* plan, gmxfmm_systems* all, int64_t s)
 {
     const int64_t first = all->start[s], n = all->start[s + 1] - first;
@@ -63,6 +87,7 @@ gmxfmm_status gmxfmm_execute_systems(gmxfmm_plan* plan, gmxfmm_systems* systems)
     {
         return fmm_fail(plan, GMXFMM_ERROR_OPTION, "the plan has targets, which are of one system: set none");
     }
+    status = check_numbers(plan, systems);
     while (status == GMXFMM_OK && systems->done < systems->num)
     {
         status = execute_system(plan, systems, systems->done);
