@@ -239,14 +239,14 @@ class Plan:
         return charges is not self._charges and (len(charges) != len(self._charges) or
                                                  bool(np.linalg.norm(self._charges - charges) > CHANGE * np.linalg.norm(charges)))
 
+    def _has_other_shape(self) -> bool:
+        inverse = self._then[1]
+        return not (inverse is None or self._box is None or _inputs.same_shape(self._lattice(self._box), inverse, CHANGE))
+
     def _measure_if_changed(self, positions: Any) -> None:
         """Measures again where charges or box are no longer those that were measured."""
-        if not self._measures:
-            return
-        inverse = self._then[1]
-        if (self._unmeasured or not self._has_other_charges()) and (inverse is None or self._box is None or _inputs.same_shape(self._lattice(self._box), inverse, CHANGE)):
-            return
-        self._make_again(self._positions_now(positions))
+        if self._measures and (self._has_other_shape() or not self._unmeasured and self._has_other_charges()):
+            self._make_again(self._positions_now(positions))
 
     def _make_again(self, x: np.ndarray) -> None:
         self._make(x, True)
@@ -398,6 +398,8 @@ class Plan:
                     self._measure_if_changed(positions)
                 return
         q = numbers("charges", to_host("charges", charges), (None,), self._dtype).copy()
+        if len(q) != self._n and self._measures and positions is None:
+            raise refuse("positions", f"there are {len(q)} charges instead of {self._n}: to measure with these, give their positions")
         if box is not None:
             self._put_box(box)
         self._set_host_charges(q, positions, measure)
@@ -406,8 +408,6 @@ class Plan:
         if len(q) != self._n:
             if "_handle" not in self.__dict__:
                 self._make_copy(None)
-            if self._measures and positions is None:
-                raise refuse("positions", f"there are {len(q)} charges instead of {self._n}: to measure with these, give their positions")
             self._exclusions, self._kept, self._steps_left, self._derivatives = (None, None), None, 0, None
             self._ids = None
         self._call("set_charges", len(q), q.ctypes.data)
@@ -418,7 +418,7 @@ class Plan:
             self._unmeasured = self._to_check = False
             self._measure_if_changed(positions)
         else:
-            self._unmeasured = self._has_other_charges()
+            self._unmeasured = self._has_other_charges() or self._has_other_shape()
             self._to_check = measure == "once" and self._unmeasured
 
     def set_box(self, box: BoxLike, positions: Any = None) -> None:

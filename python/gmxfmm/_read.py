@@ -51,11 +51,9 @@ def frames(path: Any, charges: Any = None, *, format: Optional[str] = None, inde
 def _structure(atoms: "Atoms", path: Any, charges: Any) -> Structure:
     symbols = tuple(atoms.get_chemical_symbols())
     if charges is None:
-        q = atoms.get_initial_charges()
-        for name in ("charge", "charges", "q", "mmcharges"):
-            if not q.any() and name in atoms.arrays:
-                q = atoms.arrays[name]
-        if not q.any():
+        found = [name for name in ("initial_charges", "charge", "charges", "q", "mmcharges") if name in atoms.arrays]
+        q = np.asarray(atoms.arrays[found[0]], dtype=float) if found else np.empty(0)
+        if not found:
             raise refuse("charges", f"{path} has none: give one of each element, as {{'Na': 1, 'Cl': -1}}, or of each atom")
     elif isinstance(charges, Mapping):
         missing = sorted(set(symbols) - set(charges))

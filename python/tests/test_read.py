@@ -42,7 +42,7 @@ class Files(unittest.TestCase):
             with self.subTest(path=path):
                 form = "lammps-data" if path.endswith(".data") else None
                 options = {} if form is None else {"format": form}
-                s = gmxfmm.read(path, charges if form is None else np.array(q), **options)
+                s = gmxfmm.read(path, charges, **options)
                 self.assertEqual(s.periodic, (1, 1, 1))
                 found = gmxfmm.solve(*s[:3], accuracy=1e-6).energy
                 self.assertLess(abs(found - energy), tolerance * abs(energy))
