@@ -34,7 +34,7 @@ static int read_lines(const char* name, charge_file* file, atomic_llong* rows)
 /* Whether a file is named as other programs name theirs, which have no format here. */
 static int is_foreign(const char* name)
 {
-    static const char* const ends[] = {".gro", ".cif", ".vasp", ".lmp", ".data", "POSCAR", "CONTCAR"};
+    static const char* const ends[] = {".gro", ".cif", ".vasp", ".lmp", "POSCAR", "CONTCAR"};
     const size_t             length = strlen(name);
     for (size_t i = 0; i < sizeof(ends) / sizeof(ends[0]); i++)
     {
@@ -54,12 +54,14 @@ static int read_any(const char* name, charge_file* file, int is_places, atomic_l
     file->format    = charge_format_of(name);
     file->is_places = is_places;
     file->prefactor = 1;
+    if (is_foreign(name))
+    {
+        complain(name, 0,
+                 "it is named as another program's file: gmxfmm.read in Python reads these; rename a text of rows");
+        return -1;
+    }
     if (file->format == CHARGE_NPY ? charge_read_npy(name, file, rows) : read_lines(name, file, rows))
     {
-        if (is_foreign(name))
-        {
-            complain(name, 0, "it is no text of rows x y z q: gmxfmm.read in Python reads other programs' files");
-        }
         return -1;
     }
     if (file->n == 0)

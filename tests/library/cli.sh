@@ -629,13 +629,17 @@ mkdir directory
 bad "directory" "directory" solve directory
 
 printf 'salt\n1.0\n5.6 0 0\n' >POSCAR
-run solve POSCAR
-check "POSCAR: who reads it" grep -q "gmxfmm.read in Python" stderr
+bad "POSCAR: who reads it" "gmxfmm.read in Python" solve POSCAR
 bad "unknown option" "--frobnicate" solve crystal.txt --frobnicate 3
 bad "misspelt option" "did you mean --accuracy?" solve crystal.txt --acuracy 1e-3
 bad "misspelt option with a value" "did you mean --prefactor?" solve crystal.txt --prefcator=2
 run solve crystal.txt --accuracy 1e-6 --units eV
 check "units are a prefactor" test "$(value prefactor)" = 14.3996454784
+for unit in kJ/mol=1389.354 kcal/mol=332.0637; do
+    run solve crystal.txt --accuracy 1e-6 --units ${unit%=*}
+    check "units: ${unit%=*}" python3 -c "import sys; sys.exit(abs($(value prefactor) / ${unit#*=} - 1) > 1e-6)"
+done
+run solve crystal.txt --accuracy 1e-6 --units eV
 check "units: energies are in them" python3 -c "import sys; sys.exit(abs($(value energy) - 14.3996454784 * $energy) > 1e-5 * abs($energy))"
 bad "units and a prefactor" "--units is a prefactor" solve crystal.txt --units eV --prefactor 2
 bad "unknown units" "kcal/mol" solve crystal.txt --units hartree
