@@ -268,8 +268,8 @@ def parts(checks):
 def each(checks):
     """A GPU for each rank, where there are several."""
     there = len(gpus())
-    checks.that(True, f"{there} GPU{'s' if there > 1 else ''}: {', '.join(gpus())}")
     if there < 2:
+        print(f"SKIP a GPU for each rank: there is {there}", flush=True)
         return
     folder = work_folder("each-water")
     system = water(gmx, folder, (3, 3, 3))
@@ -280,13 +280,16 @@ def each(checks):
     gmx.mdrun(folder, *GPU, "-fmmgpus", "1", "-update", "gpu", nb="gpu", name="run")
     one = read_trr(folder + "/run.trr"), gmx.energies(folder, ["Total Energy"], name="run")
 
-    def some(c, ranks, env, name, more=()):
+    def some(c, ranks, env, name, used_by="", more=()):
         what = f"{ranks} ranks with a GPU each, {name}"
         gmx.mdrun(folder, *GPU, *more, "-gpu_id", "".join(map(str, range(ranks))), "-update", "gpu", nb="gpu", ranks=ranks, name="run", env=env)
         frames, rows, log = read_trr(folder + "/run.trr"), gmx.energies(folder, ["Total Energy"], name="run"), read_log(folder, "run")
         told = re.search(r"FMM: a step of it takes .*", log)
         used = re.search(r"precision on the (GPUs?(?: \(near field: .*?\))?)", " ".join(log.split()))
-        c.that(True, f"{what}: on the {used.group(1) if used else '?'}; {told.group(0) if told else 'no choice by times'}")
+        number = used.group(1).split("; far field")[0].count(" on ") or 1 if used else 0  # GPUs that have a share of the near field
+        wanted = {"": (1, ranks), "all": (ranks,), "one": (1,)}[used_by]
+        c.that(number in wanted and bool(told) == (used_by == ""),
+               f"{what}: on the {used.group(1) if used else '?'}; {told.group(0) if told else 'no choice by times'}")
         c.below(f"{what}: forces at the start, RMS difference to one rank over RMS", rms_difference(frames[0].f, one[0][0].f) / rms(one[0][0].f), 1e-5, "",
                 "single precision, coordinates wrapped into the box")
         c.below(f"{what}: velocities after 10 steps, RMS difference to one rank over RMS", rms_difference(frames[1].v, one[0][1].v) / rms(one[0][1].v), 1e-4,
@@ -297,7 +300,8 @@ def each(checks):
         for env, name in (({}, "halo by the host"), (DIRECT, "halo on GPUs")):
             attempt(checks, f"{ranks} GPUs", some, ranks, env, name)
         if version(gmx) == "2022.5":
-            attempt(checks, f"{ranks} GPUs", some, ranks, DIRECT, "-reprod, the FMM on one of them", ["-reprod"])
+            attempt(checks, f"{ranks} GPUs", some, ranks, DIRECT, "-reprod, the FMM on one of them", "one", ["-reprod"])
+        attempt(checks, f"{ranks} GPUs", some, ranks, {**DIRECT, "GMX_FMM_SHARE_GPUS": "1"}, "the FMM on all", "all")
 
 
 def choice(checks):
@@ -307,19 +311,19 @@ def choice(checks):
     mdp = plain(system, nsteps=10)
     gmx.grompp(folder, mdp, system, name="run")
     gmx.grompp(folder, {**mdp, "fmm-lj": "split"}, system, name="split")
+    decoupling = changed(DECOUPLING, init_lambda_state=7, nsteps=10, nstdhdl=10, nstenergy=10, nstcalcenergy=10, rlist="0.95", verlet_buffer_tolerance="-1")
+    gmx.grompp(folder, {**decoupling, **FMM}, regression("freeenergy/coulandvdwsequential_coul"), name="perturbed")
     for options, where in (([], "GPU"), (["-nb", "gpu"], "GPU"), (["-nb", "gpu", "-fmm", "cpu"], "CPU"), (["-nb", "cpu"], "CPU"), (["-pme", "gpu"], "GPU")):
         def one(c):
             gmx("mdrun", "-s", "run.tpr", "-deffnm", "run", "-ntmpi", "2", "-ntomp", "2", "-gpu_id", "0", *options, folder=folder)
             c.that(fmm_on(read_log(folder, "run"), where), f"2 ranks, {' '.join(options) or 'no options'}: FMM on the {where}")
         attempt(checks, f"2 ranks, {' '.join(options)}", one)
     for name, options, pattern in (("run", ["-fmmgpus", "1"], r"-fmmgpus 1: on several ranks"), ("run", ["-npme", "1"], r"-npme 1"),
-                                   ("run", ["-nb", "cpu", "-fmm", "gpu"], r"nonbonded"), ("split", ["-fmm", "gpu"], r"fmm-lj = split")):
+                                   ("run", ["-nb", "cpu", "-fmm", "gpu"], r"nonbonded"), ("split", ["-fmm", "gpu"], r"fmm-lj = split"),
+                                   ("perturbed", ["-fmm", "gpu"], r"perturbed charges")):
         status, output = gmx.run(["mdrun", "-s", name + ".tpr", "-deffnm", name, "-ntmpi", "2", "-ntomp", "2", "-gpu_id", "0", *options], folder)
         text = complaint(output) or " ".join(output.split())[-300:]
         checks.that(status != 0 and re.search(pattern, text) is not None, f"2 ranks, {name}, {' '.join(options)}: refused (/{pattern}/): {text[:300]}")
-    perturbed = regression("freeenergy/coulandvdwsequential_coul")
-    mdp = changed(DECOUPLING, init_lambda_state=7, nsteps=10, nstdhdl=10, nstenergy=10, nstcalcenergy=10, rlist="0.95", verlet_buffer_tolerance="-1")
-    gmx.grompp(folder, {**mdp, **FMM}, perturbed, name="perturbed")
 
     def later(c):
         gmx.mdrun(folder, "-gpu_id", "0", nb="gpu", ranks=2, name="perturbed")

@@ -98,8 +98,7 @@ static std::string describeDevices(const gmxfmm_info& info)
 std::string fmmDevicesNote(const double timeOfOne, const double timeOfAll, const gmxfmm_info& info, const bool areAllUsed)
 {
     std::string text = formatString(
-            "FMM: a step of it takes %.3f ms on one GPU and %.3f ms on %d: %s used (mdrun -fmmgpus "
-            "N uses N)%s",
+            "FMM: a step of it takes %.3f ms on one GPU and %.3f ms on %d: %s used%s",
             1e3 * timeOfOne,
             1e3 * timeOfAll,
             info.num_devices,
