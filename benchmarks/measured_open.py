@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
 """What measuring costs in open systems, beside FMM3D's whole call at equal error: seconds of the processor, one thread.
 
-  measured_open.py [--charges N,...] [--rounds N] [--note TEXT]     needs the Python package, FMM3D's (fmm3dpy) where there is one
+  measured_open.py [--charges N,...] [--accuracies A,...] [--rounds N] [--note TEXT]     needs the Python package, FMM3D's (fmm3dpy) where there is one
 
 Plummer's model, masses and charges of both signs. Whole calls in turns: solve without measuring and with it, each for the accuracy
-asked, and FMM3D at the coarsest eps whose error is not above the measured solve's. Errors are of forces, by direct sums at 1,000 of
+asked, and FMM3D at the coarsest eps whose error is not above the measured solve's (null: at none). Errors are of forces, by direct sums at 1,000 of
 the charges. Seconds are the least of the rounds; seconds of the processor are compared, as other programs may run.
 -> measured-open.json
 """
@@ -70,6 +70,10 @@ def row(numpy, gmxfmm, fmm3dpy, x, q, kind, accuracy, rounds):
             reached = error(-4 * numpy.pi * (q * theirs.grad).T)
             if reached <= out["error"]:
                 break
+        else:
+            out.update(fmm3d_eps=None, fmm3d_error=None, fmm3d_s=None, fmm3d_over_measured=None)
+            print(json.dumps(out), flush=True)
+            return out
         took = min([took] + [timed(lambda: fmm3dpy.lfmm3d(eps=eps, sources=sources, charges=q, pg=2))[0] for _ in range(rounds - 1)])
         out.update(fmm3d_eps=eps, fmm3d_error=reached, fmm3d_s=took, fmm3d_over_measured=took / out["measured_s"])
     print(json.dumps(out), flush=True)

@@ -25,8 +25,9 @@ def solve(positions: Any, charges: Any, box: BoxLike = None, *, exclusions: Any 
     targets     (m, 3): potential and field are computed there, and not at the charges; no forces, no energy
     virial      True: also the virial. method="auto" then means the FMM
     precision   "single" or "double"; None: that of the positions' type, which is the type of the results, too
-    measure     True: errors are measured on this system, in some ten times the time of the solve itself. In open systems
-                of 5,000 charges or more it takes one or two times that. They choose the automatic options. With order, grid or depth given and no accuracy, these are measured as they are.
+    measure     True: errors are measured on this system, in some ten times the time of the solve itself. Open systems of
+                5,000 charges or more take less than three times a solve without measuring. Errors choose the automatic
+                options. With order, grid or depth given and no accuracy, these are measured as they are.
                 False: a model of liquids chooses, which in crystals may be wrong by a thousand times
     out         a dictionary with arrays to write to, by the names forces, potential and field
     options     members of gmxfmm_options (docs/python.md, gmxfmm help), choices by their names: accuracy, m2l, boundary, device,
