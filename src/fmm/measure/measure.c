@@ -45,9 +45,10 @@ static const int c_higher = 4;
 static const double c_agreement = 0.1;
 
 /* How far particles move that have no forces, in their spacing: along each direction, as standard deviation. In rock
- * salt forces are 7 times that, of (q / d)^2, and rounding is some 4e-16 or 3e-7 of that. What cannot be measured so is
- * tried c_moreMoved times farther off, up to c_mostMoved: atoms of crystals at room temperature are 0.03 away. */
-static const double c_moved = 7e-4, c_aboveRounding = 50, c_moreMoved = 4, c_mostMoved = 0.1;
+ * salt forces are 7 times that, of (q / d)^2, and rounding is some 4e-16 or 3e-7 of that: with c_aboveRounding less
+ * than a tenth of what is asked. What cannot be measured so is tried c_moreMoved times farther off, up to c_mostMoved:
+ * atoms of crystals at room temperature are 0.03 away. */
+static const double c_moved = 7e-4, c_aboveRounding = 5, c_moreMoved = 4, c_mostMoved = 0.1;
 
 static double largest_difference(const double* virial, const double* reference)
 {
