@@ -49,13 +49,18 @@ def ewald_forces(x, q, edge):
         slope = (np.vectorize(math.erfc)(alpha * r) / r + 2 * alpha / np.sqrt(np.pi) * np.exp(-((alpha * r) ** 2))) / r**2
     forces = np.einsum("ij,ijd,j,i->id", np.where(np.isinf(r), 0, slope), d, q, q)
     most = math.ceil(12 * alpha * edge / (2 * np.pi))
-    m = np.argwhere(np.ones((2 * most + 1, 2 * most + 1, most + 1))) - [most, most, 0]  # half of them, as k and -k are one
-    square = (m**2).sum(axis=1)
-    m = m[(square > 0) & (square <= most**2)]
-    for k in np.array_split(2 * np.pi / edge * m, 1 + len(m) // 4000):
-        weight = 4 * np.pi / edge**3 * np.exp(-(k**2).sum(axis=1) / (4 * alpha**2)) / (k**2).sum(axis=1) * np.where(k[:, 2] > 0, 2, 1)
-        phase = np.exp(1j * x @ k.T)
-        forces += q[:, None] * ((phase * np.conj(q @ phase)).imag * weight @ k)
+    waves = np.arange(-most, most + 1)
+    across = np.exp(2j * np.pi / edge * x[:, :, None] * waves)  # of a particle, along each direction
+    k = 2 * np.pi / edge * np.stack(np.meshgrid(waves, waves, waves, indexing="ij"))
+    square = (k**2).sum(axis=0)
+    square[most, most, most] = np.inf  # k = 0 has no force
+    weight = 4 * np.pi / edge**3 * np.exp(-square / (4 * alpha**2)) / square
+    n, size = len(x), len(waves)
+    sheet = np.einsum("j,jx,jy->xyj", q, across[:, 0], across[:, 1]).reshape(-1, n)
+    sums = (sheet @ across[:, 2]).reshape(size, size, size)
+    for d in range(3):
+        ofz = (weight * k[d] * np.conj(sums)).reshape(-1, size) @ across[:, 2].T
+        forces[:, d] += q * np.einsum("jx,jy,xyj->j", across[:, 0], across[:, 1], ofz.reshape(size, size, n), optimize=True).imag
     return forces
 
 
