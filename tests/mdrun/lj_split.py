@@ -21,7 +21,7 @@ ATOMS = 8 * 648     # of the water
 
 def errors(text):
     """Relative force difference, pressure along x, y, z and its deviation, as md.log has them."""
-    found = re.search(r"forces\s+(\S+)\s+of\s+the\s+RMS\s+Coulomb\s+force,\s+pressure\s+(\S+)\s+(\S+)\s+(\S+)\s+bar\s+\(\+-\s+(\S+)\)", text)
+    found = re.search(r"forces\s+(\S+)\s+\(\+-\s+\S+\)\s+of\s+the\s+RMS\s+Coulomb\s+force,\s+pressure\s+(\S+)\s+(\S+)\s+(\S+)\s+bar\s+\(\+-\s+(\S+)\)", text)
     if not found:
         raise Failure("no errors of the two lists are told")
     return float(found.group(1)), [float(found.group(k)) for k in (2, 3, 4)], float(found.group(5))

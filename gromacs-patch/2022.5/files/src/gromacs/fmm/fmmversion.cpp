@@ -127,14 +127,17 @@ std::unique_ptr<interaction_const_t> forceSwitchedVanDerWaals(const real        
     return ic;
 }
 
-std::vector<std::pair<int, int>> boundPairs(const gmx_moltype_t& moltype)
+namespace
+{
+
+//! Returns pairs of the first and another atom of interactions of some kinds
+std::vector<std::pair<int, int>> pairsOfAtoms(const gmx_moltype_t& moltype, bool (*isWanted)(int ftype))
 {
     std::vector<std::pair<int, int>> pairs;
     for (int ftype = 0; ftype < F_NRE; ftype++)
     {
         const InteractionList& list = moltype.ilist[ftype];
-        const bool isBond = NRAL(ftype) == 2 && (interaction_function[ftype].flags & IF_CHEMBOND) != 0;
-        for (int i = 0; i < list.size() && (isBond || ftype == F_SETTLE); i += 1 + NRAL(ftype))
+        for (int i = 0; i < list.size() && isWanted(ftype); i += 1 + NRAL(ftype))
         {
             for (int a = 1; a < NRAL(ftype); a++)
             {
@@ -143,6 +146,26 @@ std::vector<std::pair<int, int>> boundPairs(const gmx_moltype_t& moltype)
         }
     }
     return pairs;
+}
+
+} // namespace
+
+std::vector<std::pair<int, int>> boundPairs(const gmx_moltype_t& moltype)
+{
+    return pairsOfAtoms(moltype,
+                        [](int ftype)
+                        {
+                            return ftype == F_SETTLE
+                                   || (NRAL(ftype) == 2
+                                       && (interaction_function[ftype].flags & IF_CHEMBOND) != 0);
+                        });
+}
+
+std::vector<std::pair<int, int>> constrainedPairs(const gmx_moltype_t& moltype)
+{
+    return pairsOfAtoms(moltype,
+                        [](int ftype)
+                        { return ftype == F_SETTLE || ftype == F_CONSTR || ftype == F_CONSTRNC; });
 }
 
 bool usesLennardJones(const gmx_ffparams_t& ffparams)

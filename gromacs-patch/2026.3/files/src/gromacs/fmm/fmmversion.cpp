@@ -171,15 +171,18 @@ std::unique_ptr<interaction_const_t> forceSwitchedVanDerWaals(const real        
     return ic;
 }
 
-std::vector<std::pair<int, int>> boundPairs(const gmx_moltype_t& moltype)
+namespace
+{
+
+//! Returns pairs of the first and another atom of interactions of some kinds
+std::vector<std::pair<int, int>> pairsOfAtoms(const gmx_moltype_t& moltype,
+                                              bool (*isWanted)(InteractionFunction ftype))
 {
     std::vector<std::pair<int, int>> pairs;
     for (const auto ftype : EnumerationWrapper<InteractionFunction>{})
     {
         const InteractionList& list = moltype.ilist[ftype];
-        const bool isBond = NRAL(ftype) == 2 && (interaction_function[ftype].flags & IF_CHEMBOND) != 0;
-        for (int i = 0; i < list.size() && (isBond || ftype == InteractionFunction::SETTLE);
-             i += 1 + NRAL(ftype))
+        for (int i = 0; i < list.size() && isWanted(ftype); i += 1 + NRAL(ftype))
         {
             for (int a = 1; a < NRAL(ftype); a++)
             {
@@ -188,6 +191,30 @@ std::vector<std::pair<int, int>> boundPairs(const gmx_moltype_t& moltype)
         }
     }
     return pairs;
+}
+
+} // namespace
+
+std::vector<std::pair<int, int>> boundPairs(const gmx_moltype_t& moltype)
+{
+    return pairsOfAtoms(moltype,
+                        [](InteractionFunction ftype)
+                        {
+                            return ftype == InteractionFunction::SETTLE
+                                   || (NRAL(ftype) == 2
+                                       && (interaction_function[ftype].flags & IF_CHEMBOND) != 0);
+                        });
+}
+
+std::vector<std::pair<int, int>> constrainedPairs(const gmx_moltype_t& moltype)
+{
+    return pairsOfAtoms(moltype,
+                        [](InteractionFunction ftype)
+                        {
+                            return ftype == InteractionFunction::SETTLE
+                                   || ftype == InteractionFunction::Constraints
+                                   || ftype == InteractionFunction::ConstraintsNoCoupling;
+                        });
 }
 
 bool usesLennardJones(const gmx_ffparams_t& ffparams)

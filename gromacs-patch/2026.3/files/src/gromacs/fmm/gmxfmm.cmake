@@ -6,6 +6,7 @@ gmx_add_libgromacs_sources(
     fmmcoincidence.cpp
     fmmljsplit.cpp
     fmmljsplitchoice.cpp
+    fmmljspliterrors.cpp
     fmmopensystem.cpp
     fmmothernames.cpp
     fmmpairkernels.cpp
@@ -58,6 +59,7 @@ if (BUILD_TESTING)
             tests/fmmchoice.cpp
             tests/fmmcoincidence.cpp
             tests/fmmljsplit.cpp
+            tests/fmmljspliterrors.cpp
             tests/fmmopensystem.cpp
             tests/fmmoptions.cpp
             tests/fmmothernames.cpp

@@ -304,7 +304,6 @@ void settleFmmLJSplit(const gmx_mtop_t&          mtop,
                                       fmmCoordinates(mtop, ir.pbcType, ir.bPeriodicMols, box, x),
                                       parameters.accuracy,
                                       isAsked ? parameters.ljRadius : 0,
-                                      isAsked ? c_ljSplitAtoms : c_ljSplitAtomsForNote,
                                       &whyNot);
     if (!choice)
     {

@@ -84,6 +84,8 @@ std::unique_ptr<interaction_const_t> forceSwitchedVanDerWaals(real              
  * By chemical bonds, constraints, or as hydrogen and oxygen of rigid water.
  */
 std::vector<std::pair<int, int>> boundPairs(const gmx_moltype_t& moltype);
+//! Returns pairs of atoms of a molecule that a constraint or rigid water keeps at their distance
+std::vector<std::pair<int, int>> constrainedPairs(const gmx_moltype_t& moltype);
 //! Returns whether pair interactions are those of Lennard-Jones, with r^-12
 bool usesLennardJones(const gmx_ffparams_t& ffparams);
 
