@@ -21,6 +21,9 @@ install(FILES ${PROJECT_BINARY_DIR}/gmxfmm-config.cmake ${PROJECT_BINARY_DIR}/gm
 # pkg-config: Libs.private is what the static library is linked with (pkg-config --static)
 set(static_libs -lm)
 list(TRANSFORM OpenMP_C_FLAGS STRIP OUTPUT_VARIABLE openmp)
+if(APPLE)
+    set(openmp ${OpenMP_C_LIBRARIES}) # the flags are of its compiler alone
+endif()
 list(APPEND static_libs ${openmp})
 if(GMXFMM_CUDA)
     list(APPEND static_libs -L${CUDAToolkit_LIBRARY_DIR} -lcufft -lcudadevrt -lcudart_static -lrt -ldl -lstdc++)

@@ -6,7 +6,7 @@ program, and the path of the checkout. A source distribution has what CMake need
 pip shows nothing of what it builds. How far the compilers are is written to the terminal, if there is one, and always with pip -v.
 
 GMXFMM_CMAKE_ARGS in the environment has more arguments of cmake, such as -DGMXFMM_CUDA=ON. GMXFMM_JOBS is the number of compilers at
-once: by default one a core, and at most one for 1.5 GB of memory.
+once: by default one a core, and at most one for 1.5 GB of memory. GMXFMM_BUILD_FOLDER is a folder to build in that is kept.
 """
 import base64
 import hashlib
@@ -26,6 +26,7 @@ from pathlib import Path
 HERE = Path(__file__).resolve().parent
 CHECKOUT = HERE / "checkout" if (HERE / "checkout").exists() else HERE.parent  # of a source distribution, or around this folder
 BUILT_FROM = ("CMakeLists.txt", "LICENSE", "CITATION.cff", "cmake", "src")  # of the checkout, by a source distribution
+LIBRARY = "libgmxfmm.dylib" if sys.platform == "darwin" else "libgmxfmm.so"
 HEADERS = [CHECKOUT / "src" / "fmm" / name for name in ("gmxfmm.h", "gmxfmm_measure.h", "gmxfmm_parallel.h")]
 
 
@@ -90,7 +91,7 @@ def _build(folder):
     terminal.say("", "")
     if build.returncode:
         raise SystemExit("gmxfmm: the library could not be built, as the compiler says above")
-    return Path(folder) / "src" / "fmm" / "libgmxfmm.so", Path(folder) / "src" / "program" / "gmxfmm" if program else None
+    return Path(folder) / "src" / "fmm" / LIBRARY, Path(folder) / "src" / "program" / "gmxfmm" if program else None
 
 
 def _version():
@@ -148,8 +149,8 @@ def build_wheel(wheel_directory, config_settings=None, metadata_directory=None):
 def _add_built(contents, package):
     """Adds library and program to a package, and gives the paths of the programs."""
     with tempfile.TemporaryDirectory() as folder:
-        library, program = _build(folder)
-        contents[f"{package}/libgmxfmm.so"] = library.read_bytes()
+        library, program = _build(os.environ.get("GMXFMM_BUILD_FOLDER") or folder)
+        contents[f"{package}/{LIBRARY}"] = library.read_bytes()
         if program is None:
             return []
         contents[f"{package}/gmxfmm-program"] = program.read_bytes()
@@ -158,7 +159,7 @@ def _add_built(contents, package):
 
 def build_editable(wheel_directory, config_settings=None, metadata_directory=None):
     contents = {"gmxfmm.pth": f"{HERE}\n".encode(),
-                "gmxfmm_library/__init__.py": b'"""libgmxfmm.so and the program of an editable install of gmxfmm."""\n'}
+                "gmxfmm_library/__init__.py": b'"""The library and the program of an editable install of gmxfmm."""\n'}
     return _write_wheel(wheel_directory, contents, _add_built(contents, "gmxfmm_library"))
 
 

@@ -6,12 +6,14 @@ import ctypes
 import ctypes.util
 import importlib.util
 import os
+import sys
 from pathlib import Path
 from typing import Any, Optional, Tuple
 
 from ._header import Header
 
 _HERE = Path(__file__).resolve().parent
+_NAME = "libgmxfmm.dylib" if sys.platform == "darwin" else "libgmxfmm.so"
 
 
 class Error(ValueError):
@@ -39,13 +41,13 @@ def _find_header() -> Header:
 
 
 def _find_library() -> ctypes.CDLL:
-    own = _HERE / "libgmxfmm.so"
+    own = _HERE / _NAME
     editable = importlib.util.find_spec("gmxfmm_library")  # beside an editable install
     if not own.exists() and editable is not None and editable.origin:
-        own = Path(editable.origin).with_name("libgmxfmm.so")
+        own = Path(editable.origin).with_name(_NAME)
     path = os.environ.get("GMXFMM_LIBRARY") or (str(own) if own.exists() else ctypes.util.find_library("gmxfmm"))
     if path is None:
-        raise ImportError("there is no libgmxfmm.so: install the package by pip, or name the library in GMXFMM_LIBRARY")
+        raise ImportError(f"there is no {_NAME}: install the package by pip, or name the library in GMXFMM_LIBRARY")
     # GCC's OpenMP lets a thread that waits spin for milliseconds, which on a busy machine takes the processor from the threads it waits
     # for. 3,000 turns, 0.1 ms at most, are as fast on an idle one (benchmarks/results/amd-epyc-2-cores/busy.json). It is read once, when the
     # library of OpenMP is loaded: the environment is then as it was.

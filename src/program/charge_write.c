@@ -158,8 +158,9 @@ int charge_write_check(const char* name, int overwrite, const charge_file* syste
     }
     if (!has_known_ending(name))
     {
-        complain(name, 0,
-                 "no format has this ending: .npy, .xyz, .extxyz or .pqr, or for text .txt, .dat, .out or none");
+        complain(
+            name, 0,
+            "no format has this ending: .npy, .xyz, .extxyz, .pqr, .dx or .cube, or for text .txt, .dat, .out or none");
         return -1;
     }
     return out_file_check(name, overwrite);

@@ -20,6 +20,7 @@ enum kind
     GRID,
     DEVICES, /* numbers, and how many */
     FACTOR,  /* a number that is not 0 */
+    STEP,    /* a number above 0 */
     BOX,
     FLAG,   /* has no value; stored as 1 */
     CHOICE, /* stored as the index of the word, which is the value of the enum in gmxfmm.h */
@@ -90,6 +91,11 @@ static const option table[] = {
     {"--targets", "POINTS", TEXT, OWN(targets),
      "file of points, in rows x y z; --output writes potential and field there (solve), and errors there are measured",
      "none", NULL},
+    {"--grid-targets", "H", STEP, OWN(grid_targets),
+     "points of a grid in steps of at most H: the box, or the charges and a margin; --output OUT.dx or OUT.cube has "
+     "the "
+     "potential there (solve)",
+     "none", NULL},
     {"--output", "OUT", TEXT, OWN(output),
      "write the charges with potential and field to OUT, in the format of its ending; -: only this text to stdout "
      "(solve)",
@@ -149,6 +155,7 @@ static int refuse(const option* o, const char* value)
              : o->kind == GRID    ? "three integers in "
              : o->kind == DEVICES ? "1 to 8 numbers of GPUs with commas"
              : o->kind == FACTOR  ? "a finite number other than 0"
+             : o->kind == STEP    ? "a finite number above 0"
              : o->kind == BOX     ? "1, 3 or 9 numbers with commas, or none"
                                   : "",
              range);
@@ -288,6 +295,8 @@ static int parse_value(const option* o, const char* text, main_options* options)
         return parse_choice(o, text, value) ? 0 : refuse(o, text);
     case FACTOR:
         return parse_factor(text, (double*)value) ? 0 : refuse(o, text);
+    case STEP:
+        return parse_factor(text, (double*)value) && *(double*)value > 0 ? 0 : refuse(o, text);
     case DEVICES:
         return parse_devices(text, &options->solve) ? 0 : refuse(o, text);
     case BOX:
@@ -496,6 +505,12 @@ int main_options_parse(main_options* options, int count, char* const* arguments)
         }
     }
     return check(options);
+}
+
+const char* main_options_unit(const main_options* options)
+{
+    static const char* const unit[] = {NULL, "kJ/mol", "eV", "kcal/mol"};
+    return unit[options->units];
 }
 
 void main_options_help(FILE* out)

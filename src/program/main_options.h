@@ -25,13 +25,14 @@ typedef enum
 
 typedef struct
 {
-    const char*    input;   /* FILE, - for standard input */
-    const char*    output;  /* NULL: none; - for standard output */
-    const char*    plot;    /* NULL: none; ends with .svg */
-    const char*    json;    /* NULL: none; - for standard output, instead of lines */
-    const char*    targets; /* NULL: none */
-    const char*    exclude; /* NULL: none */
-    int            force;   /* files that exist are overwritten */
+    const char*    input;        /* FILE, - for standard input */
+    const char*    output;       /* NULL: none; - for standard output */
+    const char*    plot;         /* NULL: none; ends with .svg */
+    const char*    json;         /* NULL: none; - for standard output, instead of lines */
+    const char*    targets;      /* NULL: none */
+    double         grid_targets; /* largest step of a grid of targets; 0: none */
+    const char*    exclude;      /* NULL: none */
+    int            force;        /* files that exist are overwritten */
     box_choice     box_given;
     double         box[9];
     gmxfmm_options solve;
@@ -51,6 +52,9 @@ typedef struct
 
 /* Parses what follows "solve". 0, or -1 after one line on stderr. */
 int main_options_parse(main_options* options, int count, char* const* arguments);
+
+/* The word of --units, or NULL. */
+const char* main_options_unit(const main_options* options);
 
 /* Prints the options with ranges and defaults. */
 void main_options_help(FILE* out);

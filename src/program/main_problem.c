@@ -118,7 +118,9 @@ int problem_read(problem* all, main_options* options, atomic_llong* rows)
                    (options->exclude && exclusions_read(options->exclude, file->n, &all->excluded)) ||
                    charge_file_check_places(file, &all->excluded) || settle_boundary(file, options) ||
                    settle_kernel(file, options) ||
-                   (options->targets && charge_read_places(options->targets, &all->targets, rows))
+                   (options->targets && charge_read_places(options->targets, &all->targets, rows)) ||
+                   (options->grid_targets > 0 &&
+                    target_grid_make(&all->grid, file, options->grid_targets, "--grid-targets", &all->targets))
                ? -1
                : 0;
 }
@@ -153,6 +155,12 @@ void problem_print_notes(const problem* all, const main_options* options)
     {
         complain(file->name, 0, "note: net charge %g, computed with a uniform neutralising background", net);
     }
+    if (all->grid.num_at_charge > 0)
+    {
+        complain(file->name, 0,
+                 "note: charges stand at %lld of the points, which have the potential of all other charges",
+                 (long long)all->grid.num_at_charge);
+    }
     if (!file->periodic && file->boundary_line > 0)
     {
         complain(file->name, file->boundary_line, "note: the system is open, its boundary has no effect");
@@ -177,5 +185,6 @@ void problem_free(problem* all)
 {
     charge_file_free(&all->charges);
     charge_file_free(&all->targets);
+    target_grid_free(&all->grid);
     exclusions_free(&all->excluded);
 }

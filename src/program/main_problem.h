@@ -7,11 +7,13 @@
 #include "exclusions.h"
 #include "gmxfmm_measure.h"
 #include "main_options.h"
+#include "target_grid.h"
 
 typedef struct
 {
     charge_file charges;
     charge_file targets;  /* n = 0: none */
+    target_grid grid;     /* n = 0: none; its points are the targets */
     exclusions  excluded; /* start NULL: none */
 } problem;
 

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "charge_write.h"
+#include "grid_write.h"
 #include "main_error.h"
 #include "main_results.h"
 #include "out_file.h"
@@ -26,6 +27,7 @@ static void print_help(void)
         "  .xyz           extended XYZ: a column charge, charges, initial_charges or q; Lattice and pbc\n"
         "  .pqr           ATOM and HETATM with charge and radius; CRYST1\n"
         "  all others, -  text: rows x y z q and header lines; written to -, .txt, .dat, .out and without an ending\n"
+        "  .dx, .cube     written alone: the potential on the grid of --grid-targets\n"
         "All but .npy may be gzipped, with .gz behind the ending. All rows or none have reference values behind q\n"
         "(.pqr: behind the radius): potential fx fy fz (field = -grad potential, unit 1/r). Header lines of text start "
         "with #:\n"
@@ -67,6 +69,7 @@ static int run_error(problem* all, main_options* options, solution* s)
                         : options->verbose                  ? "--verbose"
                         : options->quiet                    ? "--quiet"
                         : options->output                   ? "--output"
+                        : options->grid_targets > 0         ? "--grid-targets"
                         : options->json                     ? "--json"
                                                             : NULL;
     if (other)
@@ -84,7 +87,9 @@ static int run_error(problem* all, main_options* options, solution* s)
 /* Whether the files that are asked for could be written. */
 static int check_outputs(const problem* all, const main_options* options)
 {
-    return (options->output && charge_write_check(options->output, options->force, &all->charges)) ||
+    return (options->output &&
+            (options->grid_targets > 0 ? out_file_check(options->output, options->force)
+                                       : charge_write_check(options->output, options->force, &all->charges))) ||
                    (options->json && out_file_check(options->json, options->force))
                ? -1
                : 0;
@@ -100,7 +105,32 @@ static int write_output(const problem* all, const main_options* options, const s
                                        .field     = at_targets ? s->target_field : s->field,
                                        .energy    = s->output.energy_near + s->output.energy_far};
 
-    return charge_write(options->output, options->force, &results, rows);
+    return all->grid.n > 0 ? grid_write(options->output, options->force, &all->grid, &results, s->potential,
+                                        main_options_unit(options), rows)
+                           : charge_write(options->output, options->force, &results, rows);
+}
+
+/* Whether a grid and a file that has its format are asked for together. */
+static int check_grid(const main_options* options)
+{
+    const int is_grid = options->output && grid_write_is_grid(options->output);
+
+    if (options->grid_targets > 0 && options->targets)
+    {
+        complain(NULL, 0, "--grid-targets and --targets exclude each other");
+        return -1;
+    }
+    if (options->grid_targets > 0 && !is_grid)
+    {
+        complain(NULL, 0, "--grid-targets needs --output with a name that ends with .dx or .cube");
+        return -1;
+    }
+    if (is_grid && options->grid_targets <= 0)
+    {
+        complain(options->output, 0, "this is a file of a grid: --grid-targets H gives its step");
+        return -1;
+    }
+    return 0;
 }
 
 static int solve_stages(problem* all, main_options* options, solution* s, progress* p)
@@ -114,7 +144,10 @@ static int solve_stages(problem* all, main_options* options, solution* s, progre
     {
         return 0;
     }
-    progress_enter(p, STAGE_WRITE, all->targets.n > 0 ? all->targets.n : all->charges.n);
+    progress_enter(p, STAGE_WRITE,
+                   all->grid.n > 0      ? all->grid.n
+                   : all->targets.n > 0 ? all->targets.n
+                                        : all->charges.n);
     return write_output(all, options, s, &p->rows);
 }
 
@@ -137,6 +170,10 @@ static int run_solve(problem* all, main_options* options, solution* s)
     if (options->plot)
     {
         complain(NULL, 0, "--plot belongs to gmxfmm error");
+        return -1;
+    }
+    if (check_grid(options))
+    {
         return -1;
     }
     progress_begin(&p, options->quiet);

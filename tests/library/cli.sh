@@ -645,7 +645,7 @@ bad "units and a prefactor" "--units is a prefactor" solve crystal.txt --units e
 bad "unknown units" "kcal/mol" solve crystal.txt --units hartree
 bad "option that is like none" "see gmxfmm help" solve crystal.txt --zzz
 bad "option longer than any" "see gmxfmm help" solve crystal.txt --accuracy-of-forces-and-of-potentials-and-of-fields
-for name in out.dx out.cube out.dx.gz .hidden.pdb; do
+for name in out.vtk out.cub out.vtk.gz .hidden.pdb; do
     run solve crystal.txt --output "$name"
     check "ending $name: exit status 2" test $? -eq 2
     check "ending $name: one line says it" grep -q "^gmxfmm: $name: no format has this ending: .npy" stderr
