@@ -9,7 +9,7 @@
 #                    tarball's folder (default ../shared/sources)
 #   --gromacs VERSION  2022.5 (default) or 2026.3
 #   --all            also what takes long: GROMACS in double precision and the end-to-end tests that need it, the whole of
-#                    2026.3, order 40 with sanitizers, and the library for 64-bit Arm under qemu-user (NEON, SVE)
+#                    2026.3, order 40 with sanitizers, conda's recipe run, and the library for 64-bit Arm under qemu-user (NEON, SVE)
 # GMXFMM_MINUTES  what would begin later than that is skipped, and said to be: for a machine that stops tests after some time
 # What these need is installed and built first, as in quickstart.sh. The last line has the counts; the status is 1 if any failed.
 set -euo pipefail
@@ -46,6 +46,8 @@ if ((${#parts[@]} == 0)); then
     parts=(library gromacs mdrun)
     if [ "$GROMACS_VERSION" = "$DEFAULT_VERSION" ]; then parts+=(newer); fi
 fi
+
+if ((all)); then export GMXFMM_ALL=1; fi
 
 wants() { [[ " ${parts[*]} " == *" $1 "* ]]; }
 
