@@ -472,9 +472,13 @@ def _bounds(offsets: Optional[Sequence[int]], shape: Tuple[int, ...]) -> np.ndar
     if bounds.dtype.kind not in "iu" or bounds.ndim != 1 or len(bounds) < 1:
         raise refuse("offsets", f"they have the type {bounds.dtype} and the shape {bounds.shape}, they must be integers (systems + 1)")
     bounds = bounds.astype(np.int64)
-    if bounds[0] != 0 or bounds[-1] != shape[0] or (np.diff(bounds) < 0).any():
-        raise refuse("offsets", f"they go from {bounds[0]} to {bounds[-1]}, they must rise from 0 to {shape[0]}, the number of particles")
+    check_offsets(bounds, shape[0])
     return bounds
+
+
+def check_offsets(bounds: np.ndarray, n: int) -> None:
+    if bounds[0] != 0 or bounds[-1] != n or (np.diff(bounds) < 0).any():
+        raise refuse("offsets", f"they go from {bounds[0]} to {bounds[-1]}, they must rise from 0 to {n}, the number of particles")
 
 
 def _boxes(boxes: Any, systems: int, periodic: Tuple[int, int, int]) -> List[Optional[np.ndarray]]:
