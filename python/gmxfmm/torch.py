@@ -52,10 +52,11 @@ def _batch_of(name: str) -> Batch:
 
 def _energies(x: Tensor, q: Tensor, cell: Optional[Tensor], bounds: Optional[Tensor], name: str, forces: bool, potential: bool,
               virial: bool) -> Tuple[Tensor, Tensor, Tensor, Tensor]:
-    x = x.detach()
-    offsets: Any = bounds
-    step = _batch_of(name).step(x.contiguous(), q.detach().contiguous(), None if cell is None else cell.detach(), offsets, forces=forces,
-                                potential=potential, virial=virial)
+    x, charges, cells, offsets = x.detach(), q.detach(), None if cell is None else cell.detach(), bounds
+    given: Any = (x.contiguous(), charges.contiguous(), cells, offsets)
+    if x.device.type == "cpu":  # at once, as Batch would look at each what it is
+        given = (*(None if one is None else one.numpy() for one in given),)
+    step = _batch_of(name).step(*given, forces=forces, potential=potential, virial=virial)
     by_x, by_q, strain = (x.new_empty(0) if array is None else _tensor(array, x) for array in (step.forces, step.potential, step.virial))
     return _tensor(step.energy, x).to(x.dtype), by_x, by_q, strain
 
@@ -108,7 +109,7 @@ def _gradient(weight: Tensor, x: Tensor, q: Tensor, cell: Optional[Tensor], boun
     if by_cell and cell is not None:
         of_each = _by_cell(x, cell, forces, virial, bounds, _batch_of(name).periodic)
         by_cells = (weight.double()[:, None, None] * of_each).to(device=cell.device, dtype=cell.dtype)
-    return -each[..., None] * forces if by_x else empty, each * potential if by_q else empty.clone(), by_cells if by_cell else empty.clone()
+    return (-each)[..., None] * forces if by_x else empty, each * potential if by_q else empty.clone(), by_cells if by_cell else empty.clone()
 
 
 def _gradient_fake(weight: Tensor, x: Tensor, q: Tensor, cell: Optional[Tensor], bounds: Optional[Tensor], name: str, forces: Tensor,
@@ -199,6 +200,18 @@ def _apply(function: Any, *arguments: Any) -> Any:
     return _ALONE[function].apply(*arguments)
 
 
+def _is_plain(x: Tensor) -> bool:
+    """Whether nothing looks at operators or transforms functions."""
+    return not (torch.compiler.is_compiling() or _transforms() or _modes() or type(x) is not Tensor)
+
+
+def _first(*arguments: Any) -> Any:
+    """First derivatives. They are differentiable where PyTorch asks for it."""
+    if torch.is_grad_enabled() or not _is_plain(arguments[0]):
+        return _apply(_Gradient, *arguments)
+    return _gradient(*arguments)
+
+
 def _alone(function: Any) -> Any:
     class Alone(torch.autograd.Function):
         @staticmethod
@@ -227,7 +240,7 @@ class _Energy(torch.autograd.Function):
     def backward(ctx: Any, weight: Tensor, *_: Any) -> Any:
         x, q, cell, bounds, *parts = ctx.saved_tensors
         by = ctx.needs_input_grad[:3]
-        found = _apply(_Gradient, weight, x, q, cell, bounds, ctx.name, *parts, *by)
+        found = _first(weight, x, q, cell, bounds, ctx.name, *parts, *by)
         return (*(one if wanted else None for one, wanted in zip(found, by)), *(5 * (None,)))
 
     @staticmethod
@@ -278,6 +291,26 @@ class _Second(torch.autograd.Function):
     def vmap(info: Any, dims: Any, *arguments: Any) -> Any:
         given = _folded(info, dims, arguments, ("weight", "way_x", "way_q", "way_cell", "x", "q", "cell", "bounds", "name"))
         return _unfolded(info, _Second.apply(*given), (True, True, given[6] is not None, True))
+
+
+class _One(torch.autograd.Function):
+    """One system, where nothing transforms. What makes it a batch of one stands inside: outside PyTorch would differentiate that, too, and
+    take half as much time again.
+    """
+
+    @staticmethod
+    def forward(ctx: Any, x: Tensor, q: Tensor, cell: Optional[Tensor], name: str, *parts: bool) -> Tensor:
+        energy, *ctx.parts = _energies(x[None], q[None], None if cell is None else cell.reshape(1, 3, 3), None, name, *parts)
+        ctx.name = name
+        ctx.save_for_backward(x, q, cell)
+        return energy[0]
+
+    @staticmethod
+    def backward(ctx: Any, weight: Tensor) -> Any:
+        x, q, cell = ctx.saved_tensors
+        by = ctx.needs_input_grad[:3]
+        found = _first(weight[None], x[None], q[None], None if cell is None else cell.reshape(1, 3, 3), None, ctx.name, *ctx.parts, *by)
+        return (*(one.reshape(given.shape) if wanted else None for one, given, wanted in zip(found, (x, q, cell), by)), *(4 * (None,)))
 
 
 _ALONE = {function: _alone(function) for function in (_Energy, _Gradient, _Second)}
@@ -351,13 +384,16 @@ def _call(name: str, x: Tensor, q: Tensor, cell: Optional[Tensor], offsets: Any,
         raise refuse("q", f"it is on {q.device}, and x on {x.device}")
     bounds = _bounds(x, offsets, batch, systems, cell)
     number, alone = systems_of(x.shape, q.shape, None if cell is None else cell.shape, None if bounds is None else bounds.shape[0])
+    differentiable = torch.is_grad_enabled()
+    by_x, by_q, by_cell = (differentiable and value is not None and value.requires_grad for value in (x, q, cell))
+    q = q.to(x.dtype)
+    if alone and _is_plain(x):
+        return _One.apply(x, q, cell, name, by_x or by_cell, by_q, by_cell)
     if alone:
         x, q = x[None], q[None]
     if cell is not None and cell.ndim == 2:
         cell = cell.expand(number, 3, 3)
-    differentiable = torch.is_grad_enabled()
-    by_x, by_q, by_cell = (differentiable and value is not None and value.requires_grad for value in (x, q, cell))
-    energy = _apply(_Energy, x, q.to(x.dtype), cell, bounds, name, by_x or by_cell, by_q, by_cell)[0]
+    energy = _apply(_Energy, x, q, cell, bounds, name, by_x or by_cell, by_q, by_cell)[0]
     return energy[0] if alone else energy
 
 
