@@ -2,12 +2,15 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 """What Python adds to the calls of the C library that it makes, on the CPU with one thread.
 
-  python_overhead.py [--repeats N] [--store]      needs the package gmxfmm (python/), or PYTHONPATH and GMXFMM_LIBRARY
+  python_overhead.py [--repeats N] [--store] [--fronts]   needs the package gmxfmm (python/), or PYTHONPATH and GMXFMM_LIBRARY
 
 A step of a kept plan, of 64 and 2,000 ions, beside gmxfmm_execute by ctypes with everything prepared; and solve(measure=False) of
 2,000 ions beside create, set_charges, assign and execute. The two are called in turn, as the machine's speed changes; processor time of the one
 thread, lower quartiles, and their difference, which other programs disturb least.
---store: -> python-overhead.json
+--fronts: what stands on plans, instead. A Batch of systems of 20 ions beside gmxfmm_execute_systems, and gmxfmm.torch.coulomb with its
+derivatives by positions and charges beside a plan's step with forces and potential, of the same settings (measure=False). In turn by blocks
+of calls, as a loop makes them, whose first two have caches to fill; medians.
+--store: -> python-overhead.json, python-fronts.json
 """
 import argparse
 import ctypes
@@ -89,12 +92,83 @@ def solve_row(sites, repeats):
     return {"what": "solve", "ions": len(q), "python_s": mine, "c_s": theirs, "overhead_s": mine - theirs, "ratio": mine / theirs}
 
 
+def in_blocks(calls, repeats, block=12):
+    """Medians of the processor's seconds of each."""
+    times = [[] for _ in calls]
+    for turn in range(repeats + 1):
+        for k, call in enumerate(calls):
+            for i in range(block):
+                begin = time.thread_time()
+                call()
+                if turn and i > 1:
+                    times[k].append(time.thread_time() - begin)
+    return [statistics.median(one) for one in times]
+
+
+def batch_row(systems, is_open, measure, repeats):
+    x, q, box = melt((2, 2, 5))
+    n = len(q)
+    x = np.stack([x + np.random.default_rng(s).normal(0, 0.02, x.shape) for s in range(systems)])
+    q = np.tile(q, (systems, 1))
+    boxes = None if is_open else np.diag(box) * (1 + 1e-4 * np.arange(systems))[:, None, None]
+    with gmxfmm.Batch(measure=measure) as batch:
+        for _ in range(100):  # until kinds are trusted
+            out = batch.step(x, q, boxes)
+        energy, start = np.empty(systems), n * np.arange(systems + 1)
+        structure = _library.Systems(ctypes.sizeof(_library.Systems), systems, start.ctypes.data, x.ctypes.data, q.ctypes.data,
+                                     None if is_open else boxes.ctypes.data, out.forces.ctypes.data, None, None, energy.ctypes.data, None, 0)
+        handle = batch.plans[0]._handle
+        mine, theirs = in_blocks((lambda: batch.step(x, q, boxes), lambda: check(library.gmxfmm_execute_systems(handle, structure))), repeats)
+    return {"what": "batch", "ions": n, "systems": systems, "open": is_open, "measure": measure, "python_s": mine, "c_s": theirs,
+            "overhead_s": mine - theirs, "overhead_of_a_system_s": (mine - theirs) / systems, "of_a_system_s": mine / systems}
+
+
+def torch_row(sites, repeats):
+    import torch
+    from gmxfmm.torch import coulomb
+    torch.set_num_threads(1)
+    x, q, box = melt(sites)
+    options = {"measure": False}
+    at, charges, cell = torch.tensor(x, requires_grad=True), torch.tensor(q, requires_grad=True), torch.diag(torch.tensor(box))
+    with gmxfmm.Plan(x, q, box, **options) as plan:
+        def differentiated():
+            at.grad = charges.grad = None
+            coulomb(at, charges, cell, **options).backward()
+
+        mine, theirs = in_blocks((differentiated, lambda: plan.step(x, forces=True, potential=True)), repeats)
+    return {"what": "torch", "ions": len(q), "torch_s": mine, "step_s": theirs, "overhead_s": mine - theirs, "ratio": mine / theirs}
+
+
+def fronts(arguments):
+    rows = []
+    for systems in (1, 64):
+        for is_open in (False, True):
+            for measure in (False, True):
+                rows.append(batch_row(systems, is_open, measure, arguments.repeats if systems == 1 else arguments.repeats // 8 + 1))
+                row = rows[-1]
+                print(f"batch of {systems:3} {'open' if is_open else 'periodic'} systems of {row['ions']} ions, measure={measure}: "
+                      f"{1e6 * row['of_a_system_s']:6.1f} us a system, of these Python {1e6 * row['overhead_of_a_system_s']:6.1f} us", flush=True)
+    for sites in ((10, 10, 10), (10, 10, 20), (20, 20, 20)):
+        rows.append(torch_row(sites, arguments.repeats // 2 + 1))
+        row = rows[-1]
+        print(f"torch {row['ions']:6} ions: {1e6 * row['torch_s']:7.0f} us, a step {1e6 * row['step_s']:7.0f} us, ratio {row['ratio']:.2f}", flush=True)
+    return rows
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--repeats", type=int, default=200)
     parser.add_argument("--store", action="store_true", help="write benchmarks/results/<device>/python-overhead.json")
     parser.add_argument("--note", help="what else the machine did")
+    parser.add_argument("--fronts", action="store_true", help="Batch and PyTorch, instead")
     arguments = parser.parse_args()
+    if arguments.fronts:
+        rows = fronts(arguments)
+        if arguments.store:
+            head = results.header(arguments, "python-fronts", 1)
+            head["command"] = f"benchmarks/python_overhead.py --fronts --repeats {arguments.repeats} --store"
+            results.store(arguments, "python-fronts.json", head, rows=rows)
+        return
     rows = [step_row((4, 4, 4), arguments.repeats), step_row((10, 10, 20), arguments.repeats),
             solve_row((10, 10, 20), arguments.repeats // 4 + 1)]
     for row in rows:

@@ -6,8 +6,8 @@ Plan      a system that is stepped: charges, box and cells are kept
 Batch     many systems in one call
 qeq       charges of the least energy
 read      positions, charges and box of a file, through ASE; frames: of a trajectory
-gmxfmm.ase, gmxfmm.torch
-          a calculator of ASE, a differentiable energy of PyTorch; import them by name
+gmxfmm.ase, gmxfmm.torch, gmxfmm.jax
+          a calculator of ASE, differentiable energies of PyTorch and JAX; import them by name
 """
 from ._batch import Batch, BatchStep
 from ._inputs import Info, Measured, check_device

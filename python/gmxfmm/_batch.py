@@ -203,7 +203,7 @@ class Batch:
                 virials[s] = step.virial
             return step.forces
 
-        s, most, sizes = 0, 1, np.diff(bounds).tolist()
+        s, most, sizes = 0, 1, (bounds[1:] - bounds[:-1]).tolist()
         while s < len(boxes):
             end, found = self._run(s, min(len(boxes), s + most), x.dtype, sizes, boxes)
             if found:
@@ -219,18 +219,25 @@ class Batch:
         return BatchStep(wanted, energies, virials, arrays)
 
     def _run(self, s: int, end: int, dtype: np.dtype, sizes: List[int], boxes: List[Optional[np.ndarray]]) -> "Tuple[int, List[_Kept]]":
-        """Systems s to end - 1 that the same plan comes first for, and the plans for them; none: there is none, or no particle."""
-        found: List[_Kept] = []
-        for k in range(s, end):
-            box = boxes[k]
-            if k > s and sizes[k] == sizes[k - 1] and box is boxes[k - 1]:
-                continue
-            now = self._find((dtype, None, -1, box is None), sizes[k], box, 1 if self._exact else _MORE)[:1] if sizes[k] else []
-            if k > s and (now != found or (box is None) != (boxes[s] is None)):
-                return k, found
-            found = now
-            if not found:
-                return s + 1, found
+        """Systems s to end - 1 that a plan serves by size and shape, and the plan; none: there is none, or no particle."""
+        first, n = boxes[s], sizes[s]
+        more = 1 if self._exact else _MORE
+        found = self._find((dtype, None, -1, first is None), n, first, more)[:1] if n else []
+        if not found:
+            return s + 1, found
+        if end > s + 1:
+            like = found[0].n
+            fits = [size > 0 and like <= more * size and size <= more * like and (box is None) == (first is None)
+                    for size, box in zip(sizes[s:end], boxes[s:end])]
+            if False in fits:
+                end = s + fits.index(False)
+            # most boxes are found to have the shape together, and boxes that are one are looked at once
+            others = [k for k in range(s + 1, end) if boxes[k] is not boxes[k - 1]]
+            if others and found[0].inverse is not None:
+                shapes = np.array([_inputs.lattice(boxes[k], self._periodic) for k in others])
+                same = _inputs.have_same_shape(shapes, found[0].inverse, CHANGE)
+                if not same.all():
+                    end = others[int(same.argmin())]
         return end, found
 
     def _many(self, kept: "_Kept", s: int, end: int, x: np.ndarray, q: np.ndarray, boxes: List[Optional[np.ndarray]], bounds: np.ndarray,
@@ -251,7 +258,10 @@ class Batch:
         if self._accuracy is None:
             return end
         start = bounds[s:end] - bounds[s]
-        kinds = _check.kinds_of(arrays["forces"], x[all_of_them], q[all_of_them], start, own)
+        if end == s + 1:  # a third of the time
+            kinds = [_check.kind_of(arrays["forces"], x[all_of_them], q[all_of_them], boxes[s])]
+        else:
+            kinds = _check.kinds_of(arrays["forces"], x[all_of_them], q[all_of_them], start, own)
         for k, kind in enumerate(kinds):
             if kind and not kept.record.trusts(kind):
                 one = slice(bounds[s + k], bounds[s + k + 1])
@@ -472,15 +482,25 @@ def _bounds(offsets: Optional[Sequence[int]], shape: Tuple[int, ...]) -> np.ndar
     if bounds.dtype.kind not in "iu" or bounds.ndim != 1 or len(bounds) < 1:
         raise refuse("offsets", f"they have the type {bounds.dtype} and the shape {bounds.shape}, they must be integers (systems + 1)")
     bounds = bounds.astype(np.int64)
-    if bounds[0] != 0 or bounds[-1] != shape[0] or (np.diff(bounds) < 0).any():
-        raise refuse("offsets", f"they go from {bounds[0]} to {bounds[-1]}, they must rise from 0 to {shape[0]}, the number of particles")
+    check_offsets(bounds, shape[0])
     return bounds
+
+
+def check_offsets(bounds: np.ndarray, n: int) -> None:
+    if bounds[0] != 0 or bounds[-1] != n or (np.diff(bounds) < 0).any():
+        raise refuse("offsets", f"they go from {bounds[0]} to {bounds[-1]}, they must rise from 0 to {n}, the number of particles")
 
 
 def _boxes(boxes: Any, systems: int, periodic: Tuple[int, int, int]) -> List[Optional[np.ndarray]]:
     boxes = to_host("boxes", boxes)
     if boxes is not None and np.ndim(boxes) == 3:
-        array = numbers("boxes", boxes, (systems, 3, 3))
-        return [array[s].copy() if array[s].any() else None for s in range(systems)]
+        array = numbers("boxes", boxes, (systems, 3, 3)).copy()
+        rows = array.reshape(systems, 9)
+        found = [box if there else None for box, there in zip(array, rows.any(axis=1).tolist())]
+        if systems > 1:
+            for s, again in enumerate((rows[1:] == rows[:-1]).all(axis=1).tolist()):
+                if again:
+                    found[s + 1] = found[s]
+        return found
     one = box_vectors(boxes, periodic)
     return [one] * systems

@@ -294,8 +294,21 @@ def same_shape(box: np.ndarray, inverse: np.ndarray, most: float) -> bool:
     change = inverse @ box
     # Scaled to a trace of 3, the change is 1 + E with a trace of E of 0, and stretches differ from 1 by |E| at most: most changes
     # are found to be small by their sum of squares, 3 + |E|^2, in a fifth of the time that stretches take.
-    enough = most / (2 + most)
-    if 9 * np.vdot(change, change) <= (3 + enough * enough) * change.trace() ** 2:
+    if 9 * np.vdot(change, change) <= _most_squares(most) * change.trace() ** 2:
         return True
     stretch = np.linalg.svd(change, compute_uv=False)
     return bool(stretch[0] <= (1 + most) * stretch[-1])
+
+
+def _most_squares(most: float) -> float:
+    enough = most / (2 + most)
+    return 3 + enough * enough
+
+
+def have_same_shape(boxes: np.ndarray, inverse: np.ndarray, most: float) -> np.ndarray:
+    """The same of each of many, (systems, 3, 3)."""
+    change = (inverse @ boxes).reshape(-1, 9)
+    same = 9 * np.einsum("si,si->s", change, change) <= _most_squares(most) * (change[:, 0] + change[:, 4] + change[:, 8]) ** 2
+    for s in np.flatnonzero(~same):
+        same[s] = same_shape(boxes[s], inverse, most)
+    return same

@@ -66,7 +66,7 @@ class KeptOptions(PlanOptions, total=False):
 
 
 class BatchOptions(PlanOptions, total=False):
-    """Options of the functions of PyTorch."""
+    """Options of the functions of PyTorch and JAX."""
 
     max_plans: int
     measure: bool

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import json
 import uuid
-from collections import OrderedDict
 from typing import TYPE_CHECKING, Any, Dict, List, Optional, Sequence, Tuple, Union, get_type_hints
 from weakref import WeakValueDictionary
 
@@ -20,8 +19,8 @@ from torch import Tensor
 
 from ._arrays import library_of
 from ._batch import Batch
+from ._derivatives import Keeper, by_cell, check_type, no_third, second as second_on_host, systems_of
 from ._inputs import refuse
-from ._library import Error
 from ._options import BatchOptions
 
 if TYPE_CHECKING:
@@ -32,8 +31,6 @@ if not hasattr(torch.library, "custom_op"):
 
 __all__ = ["Coulomb", "coulomb"]
 
-_MOST = 16  # sets of options that coulomb() keeps plans for
-_kept: "OrderedDict[Tuple, Coulomb]" = OrderedDict()
 _objects: "WeakValueDictionary[str, Coulomb]" = WeakValueDictionary()  # by what operators call them
 
 
@@ -42,18 +39,10 @@ def _tensor(array: Any, like: Tensor) -> Tensor:
     return torch.from_numpy(array) if isinstance(array, np.ndarray) else array.to(like.device)
 
 
-def _key(value: Any) -> Any:
-    """A key that is the same for equal options only: the repr of a long array leaves most of it out."""
-    if isinstance(value, (list, tuple, np.ndarray, Tensor)):
-        array = np.asarray(value)
-        return array.shape, array.dtype.str, array.tobytes()
-    return repr(value)
-
-
 def _batch_of(name: str) -> Batch:
     """The batch that an operator computes with: that of the object, or of its options where the object is gone, as in another process."""
     found = _objects.get(name)
-    return (found or _keeper(json.loads(name.partition(" ")[2]))).batch
+    return (found or _keeper.of(json.loads(name.partition(" ")[2]))).batch
 
 
 # ----------------------------------------------------------------------------------------------------------------------- operators
@@ -63,10 +52,11 @@ def _batch_of(name: str) -> Batch:
 
 def _energies(x: Tensor, q: Tensor, cell: Optional[Tensor], bounds: Optional[Tensor], name: str, forces: bool, potential: bool,
               virial: bool) -> Tuple[Tensor, Tensor, Tensor, Tensor]:
-    x = x.detach()
-    offsets: Any = bounds
-    step = _batch_of(name).step(x.contiguous(), q.detach().contiguous(), None if cell is None else cell.detach(), offsets, forces=forces,
-                                potential=potential, virial=virial)
+    x, charges, cells, offsets = x.detach(), q.detach(), None if cell is None else cell.detach(), bounds
+    given: Any = (x.contiguous(), charges.contiguous(), cells, offsets)
+    if x.device.type == "cpu":  # at once, as Batch would look at each what it is
+        given = (*(None if one is None else one.numpy() for one in given),)
+    step = _batch_of(name).step(*given, forces=forces, potential=potential, virial=virial)
     by_x, by_q, strain = (x.new_empty(0) if array is None else _tensor(array, x) for array in (step.forces, step.potential, step.virial))
     return _tensor(step.energy, x).to(x.dtype), by_x, by_q, strain
 
@@ -101,32 +91,10 @@ def _sums(of_particles: Tensor, bounds: Optional[Tensor]) -> Tensor:
 
 
 def _by_cell(x: Tensor, cell: Tensor, forces: Tensor, virial: Tensor, bounds: Optional[Tensor], periodic: Sequence[int]) -> Tensor:
-    """Derivatives of the energies by the vectors of the cells, with the positions as they are. That by a strain of both is 2 virial. The part of
-    the positions, -sum F x, is taken off. The rest is that of the rows of the cell.
-    """
+    """Derivatives of the energies by the vectors of the cells, with the positions as they are."""
     cells = cell.to(device=x.device, dtype=torch.float64)
     moved = _sums(forces.double()[..., :, None] * x.double()[..., None, :], bounds)
-    strain = 2 * virial + moved.transpose(1, 2)  # last index: of the force
-    # strain = cell^T G with the derivative G, whose rows belong to the cell's. The inverse of the transposed cell has reciprocal
-    # vectors in rows: unlike a solver these products do not wait for a device
-    rows = list(cells.unbind(dim=1))
-    if sum(periodic) == 1:  # nothing depends on vectors without images
-        k = periodic.index(1)
-        axis = torch.eye(3, dtype=cells.dtype, device=cells.device)[rows[k].abs().argmin(dim=-1)]
-        rows[(k + 1) % 3] = torch.linalg.cross(rows[k], axis)
-        rows[(k + 2) % 3] = torch.linalg.cross(rows[k], rows[(k + 1) % 3])
-    elif sum(periodic) == 2:
-        k = periodic.index(0)
-        rows[k] = torch.linalg.cross(rows[(k + 1) % 3], rows[(k + 2) % 3])
-    a, b, c = rows
-    volume = (a * torch.linalg.cross(b, c)).sum(dim=-1)[:, None, None]
-    reciprocal = torch.stack([torch.linalg.cross(b, c), torch.linalg.cross(c, a), torch.linalg.cross(a, b)], dim=1) / volume
-    gradient = reciprocal @ strain
-    for k in range(3):
-        if not periodic[k]:
-            gradient[:, k] = 0
-    is_open = (cells == 0).all(dim=2).all(dim=1)[:, None, None]
-    return torch.where(is_open, torch.zeros_like(gradient), gradient)
+    return by_cell(torch, torch.eye(3, dtype=cells.dtype, device=cells.device), cells, virial, moved, periodic)
 
 
 def _gradient(weight: Tensor, x: Tensor, q: Tensor, cell: Optional[Tensor], bounds: Optional[Tensor], name: str, forces: Tensor,
@@ -141,7 +109,7 @@ def _gradient(weight: Tensor, x: Tensor, q: Tensor, cell: Optional[Tensor], boun
     if by_cell and cell is not None:
         of_each = _by_cell(x, cell, forces, virial, bounds, _batch_of(name).periodic)
         by_cells = (weight.double()[:, None, None] * of_each).to(device=cell.device, dtype=cell.dtype)
-    return -each[..., None] * forces if by_x else empty, each * potential if by_q else empty.clone(), by_cells if by_cell else empty.clone()
+    return (-each)[..., None] * forces if by_x else empty, each * potential if by_q else empty.clone(), by_cells if by_cell else empty.clone()
 
 
 def _gradient_fake(weight: Tensor, x: Tensor, q: Tensor, cell: Optional[Tensor], bounds: Optional[Tensor], name: str, forces: Tensor,
@@ -153,39 +121,19 @@ def _gradient_fake(weight: Tensor, x: Tensor, q: Tensor, cell: Optional[Tensor],
 def _second(weight: Tensor, way_x: Tensor, way_q: Tensor, way_cell: Optional[Tensor], x: Tensor, q: Tensor, cell: Optional[Tensor],
             bounds: Optional[Tensor], name: str) -> Tuple[Tensor, Tensor, Tensor, Tensor]:
     """Second derivatives of the weighted energies by a way and by x, q and cell, and first derivatives of each energy by the way."""
-    batch = _batch_of(name)
+    def host(tensor: Tensor, *shape: int) -> np.ndarray:
+        return tensor.detach().to(device="cpu", dtype=torch.float64).contiguous().reshape(shape).numpy()
 
-    def host(tensor: Tensor) -> Tensor:
-        return tensor.detach().to(device="cpu", dtype=torch.float64).contiguous()
-
-    z, ways = [host(x), host(q)], [host(way_x), host(way_q)]
     systems = _systems(x, bounds)
-    cells = z[0].new_zeros((systems, 3, 3)) if cell is None else host(cell)
-    z, ways = [*z, cells], [*ways, torch.zeros_like(cells) if way_cell is None else host(way_cell)]
-    at = None if bounds is None else bounds.cpu()
-    edges = np.arange(systems + 1) * (x.shape[1] if at is None else 0) if at is None else at.numpy()
-    flat = [tensor.reshape(shape).numpy() for tensor, shape in zip((*z, *ways), 2 * ((-1, 3), (-1,), (-1, 3, 3)))]
+    edges = np.arange(systems + 1) * x.shape[1] if bounds is None else bounds.cpu().numpy()
+    ways = [host(way_x, -1, 3), host(way_q, -1)]
+    if cell is not None:
+        ways.append(host(torch.zeros_like(cell) if way_cell is None else way_cell, systems, 3, 3))
     on_device = library_of(x)
-    steps, sides = batch.sides(flat[0], flat[1], [box if box.any() else None for box in flat[2]], edges, flat[3:], cell is not None,
-                               -1 if on_device is None else x.device.index, on_device)
-    h = torch.from_numpy(steps)
-    found = []
-    for sign, side in zip((-1, 1), sides):
-        far = sign * h
-        there = [tensor + _each(far, z[0], at).reshape(shape) * way if k < 2 else tensor + far[:, None, None] * way
-                 for k, (tensor, way, shape) in enumerate(zip(z, ways, (((systems, 1, 1) if at is None else (-1, 1)),
-                                                                        ((systems, 1) if at is None else (-1,)), ())))]
-        forces, potential = torch.from_numpy(side["forces"]).reshape(x.shape), torch.from_numpy(side["potential"]).reshape(q.shape)
-        by_cell = torch.zeros_like(cells) if cell is None else _by_cell(there[0], there[2], forces, torch.from_numpy(side["virial"]), at,
-                                                                       batch.periodic)
-        found.append((-forces, potential, by_cell))
-    low, high = found
-    scale = host(weight) / (2 * h)
-    each = _each(scale, z[0], at)
-    by_x, by_q = each[..., None] * (high[0] - low[0]), each * (high[1] - low[1])
-    by_cell = scale[:, None, None] * (high[2] - low[2])
-    along = 0.5 * (_sums(((low[0] + high[0]) * ways[0]).sum(dim=-1) + (low[1] + high[1]) * ways[1], at) + ((low[2] + high[2]) * ways[2]).sum(dim=(1, 2)))
-    return (by_x.to(x), by_q.to(q), x.new_empty(0) if cell is None else by_cell.to(cell), along.to(weight))
+    found = second_on_host(_batch_of(name), host(weight, -1), ways, host(x, -1, 3), host(q, -1), None if cell is None else host(cell, systems, 3, 3),
+                           edges, -1 if on_device is None else x.device.index, on_device)
+    by_x, by_q, by_cells, along = (torch.from_numpy(array) for array in found)
+    return by_x.reshape(x.shape).to(x), by_q.reshape(q.shape).to(q), x.new_empty(0) if cell is None else by_cells.to(cell), along.to(weight)
 
 
 def _second_fake(weight: Tensor, way_x: Tensor, way_q: Tensor, way_cell: Optional[Tensor], x: Tensor, q: Tensor, cell: Optional[Tensor],
@@ -252,6 +200,18 @@ def _apply(function: Any, *arguments: Any) -> Any:
     return _ALONE[function].apply(*arguments)
 
 
+def _is_plain(x: Tensor) -> bool:
+    """Whether nothing looks at operators or transforms functions."""
+    return not (torch.compiler.is_compiling() or _transforms() or _modes() or type(x) is not Tensor)
+
+
+def _first(*arguments: Any) -> Any:
+    """First derivatives. They are differentiable where PyTorch asks for it."""
+    if torch.is_grad_enabled() or not _is_plain(arguments[0]):
+        return _apply(_Gradient, *arguments)
+    return _gradient(*arguments)
+
+
 def _alone(function: Any) -> Any:
     class Alone(torch.autograd.Function):
         @staticmethod
@@ -280,7 +240,7 @@ class _Energy(torch.autograd.Function):
     def backward(ctx: Any, weight: Tensor, *_: Any) -> Any:
         x, q, cell, bounds, *parts = ctx.saved_tensors
         by = ctx.needs_input_grad[:3]
-        found = _apply(_Gradient, weight, x, q, cell, bounds, ctx.name, *parts, *by)
+        found = _first(weight, x, q, cell, bounds, ctx.name, *parts, *by)
         return (*(one if wanted else None for one, wanted in zip(found, by)), *(5 * (None,)))
 
     @staticmethod
@@ -325,12 +285,32 @@ class _Second(torch.autograd.Function):
 
     @staticmethod
     def backward(ctx: Any, *_: Any) -> Any:
-        raise Error("GMXFMM_ERROR_UNSUPPORTED", "gmxfmm.torch.coulomb has first and second derivatives alone: third derivatives are not offered")
+        raise no_third("gmxfmm.torch.coulomb")
 
     @staticmethod
     def vmap(info: Any, dims: Any, *arguments: Any) -> Any:
         given = _folded(info, dims, arguments, ("weight", "way_x", "way_q", "way_cell", "x", "q", "cell", "bounds", "name"))
         return _unfolded(info, _Second.apply(*given), (True, True, given[6] is not None, True))
+
+
+class _One(torch.autograd.Function):
+    """One system, where nothing transforms. What makes it a batch of one stands inside: outside PyTorch would differentiate that, too, and
+    take half as much time again.
+    """
+
+    @staticmethod
+    def forward(ctx: Any, x: Tensor, q: Tensor, cell: Optional[Tensor], name: str, *parts: bool) -> Tensor:
+        energy, *ctx.parts = _energies(x[None], q[None], None if cell is None else cell.reshape(1, 3, 3), None, name, *parts)
+        ctx.name = name
+        ctx.save_for_backward(x, q, cell)
+        return energy[0]
+
+    @staticmethod
+    def backward(ctx: Any, weight: Tensor) -> Any:
+        x, q, cell = ctx.saved_tensors
+        by = ctx.needs_input_grad[:3]
+        found = _first(weight[None], x[None], q[None], None if cell is None else cell.reshape(1, 3, 3), None, ctx.name, *ctx.parts, *by)
+        return (*(one.reshape(given.shape) if wanted else None for one, given, wanted in zip(found, (x, q, cell), by)), *(4 * (None,)))
 
 
 _ALONE = {function: _alone(function) for function in (_Energy, _Gradient, _Second)}
@@ -347,8 +327,8 @@ def _bounds(x: Tensor, offsets: Any, batch: Optional[Tensor], systems: Optional[
         return None if offsets is None else offsets if isinstance(offsets, Tensor) else torch.tensor(list(offsets), dtype=torch.int64)
     if offsets is not None:
         raise refuse("batch", "there are offsets, too: leave out one of them")
-    if batch.dtype not in (torch.int32, torch.int64) or batch.ndim != 1 or batch.shape[0] != x.shape[0]:
-        raise refuse("batch", f"it has the type {batch.dtype} and the shape {tuple(batch.shape)}, it must be integers ({x.shape[0]})")
+    if batch.dtype not in (torch.int32, torch.int64) or batch.ndim != 1 or batch.shape != x.shape[:1]:
+        raise refuse("batch", f"it has the type {batch.dtype} and the shape {tuple(batch.shape)}, it must be integers, one for each particle")
     if systems is None:
         systems = cell.shape[0] if cell is not None and cell.ndim == 3 else int(batch.max()) + 1 if len(batch) else 0
     return starts(batch, systems)
@@ -399,44 +379,30 @@ def _call(name: str, x: Tensor, q: Tensor, cell: Optional[Tensor], offsets: Any,
     for argument, value in (("x", x), ("q", q)) + ((("cell", cell),) if cell is not None else ()):
         if not isinstance(value, Tensor):
             raise refuse(argument, f"it is a {type(value).__name__}, it must be a tensor")
-        if not value.dtype.is_floating_point or value.dtype in (torch.float16, torch.bfloat16):
-            raise refuse(argument, f"it has the type {value.dtype}, it must be float32 or float64")
-    flat = offsets is not None or batch is not None
-    if x.shape[-1:] != (3,) or x.shape[:-1] != q.shape or q.ndim not in (1, 2) or (flat and q.ndim != 1):
-        raise refuse("x", f"it has the shape {tuple(x.shape)} and q {tuple(q.shape)}. They must be n x 3 and n, or systems x n x 3 and "
-                     "systems x n. With offsets or batch they must be n x 3 and n")
+        check_type(argument, value.dtype)
     if q.device != x.device:
         raise refuse("q", f"it is on {q.device}, and x on {x.device}")
     bounds = _bounds(x, offsets, batch, systems, cell)
-    alone = q.ndim == 1 and bounds is None
-    number = 1 if alone else _systems(x, bounds)
-    if cell is not None and tuple(cell.shape) not in ((3, 3), (number, 3, 3)):
-        raise refuse("cell", f"it has the shape {tuple(cell.shape)}, it must be 3 x 3" + ("" if alone else f" or {number} x 3 x 3"))
+    number, alone = systems_of(x.shape, q.shape, None if cell is None else cell.shape, None if bounds is None else bounds.shape[0])
+    differentiable = torch.is_grad_enabled()
+    by_x, by_q, by_cell = (differentiable and value is not None and value.requires_grad for value in (x, q, cell))
+    q = q.to(x.dtype)
+    if alone and _is_plain(x):
+        return _One.apply(x, q, cell, name, by_x or by_cell, by_q, by_cell)
     if alone:
         x, q = x[None], q[None]
     if cell is not None and cell.ndim == 2:
         cell = cell.expand(number, 3, 3)
-    differentiable = torch.is_grad_enabled()
-    by_x, by_q, by_cell = (differentiable and value is not None and value.requires_grad for value in (x, q, cell))
-    energy = _apply(_Energy, x, q.to(x.dtype), cell, bounds, name, by_x or by_cell, by_q, by_cell)[0]
+    energy = _apply(_Energy, x, q, cell, bounds, name, by_x or by_cell, by_q, by_cell)[0]
     return energy[0] if alone else energy
 
 
-def _keeper(options: Dict[str, Any]) -> Coulomb:
-    """The object for a set of options. The last ones are kept."""
-    key = (*((name, _key(value)) for name, value in sorted(options.items())),)
-    found = _kept.pop(key, None)
-    if found is None:
-        found = Coulomb(**options)
-        while len(_kept) >= _MOST:
-            _kept.popitem(last=False)[1].batch.close()
-    _kept[key] = found
-    return found
+_keeper = Keeper(Coulomb)
 
 
 @torch.compiler.assume_constant_result
 def _name_of(options: Any) -> str:
-    return _keeper(dict(options))._name
+    return _keeper.of(dict(options))._name
 
 
 def coulomb(x: Tensor, q: Tensor, cell: Optional[Tensor] = None, offsets: Union[Sequence[int], Tensor, None] = None, *,

@@ -26,7 +26,7 @@ class Metadata(unittest.TestCase):
         self.assertEqual((about["Name"], about["Version"], about["License"]), ("gmxfmm", gmxfmm.version(), "LGPL-2.1-or-later"))
         self.assertIn("Operating System :: POSIX :: Linux", about.get_all("Classifier"))
         self.assertIn("import gmxfmm", about.get_payload())
-        self.assertEqual(set(about.get_all("Provides-Extra")), {"ase", "torch"})
+        self.assertEqual(set(about.get_all("Provides-Extra")), {"ase", "jax", "torch"})
         self.assertEqual(len(about["Keywords"].split(",")), 6)
 
     @unittest.skipIf(sys.version_info < (3, 11), "this Python does not read .toml")

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 """Types of the options: those that type checkers see are the library's, and what is no option fails there and in constructors."""
+import importlib
 import importlib.util
 import re
 import subprocess
@@ -15,6 +16,7 @@ from gmxfmm import _inputs, _library, _options
 GOOD = """
 import numpy as np
 import gmxfmm
+import gmxfmm.jax
 x, q = np.zeros((2, 3)), np.ones(2)
 gmxfmm.solve(x, q, 4, accuracy=1e-4, grid=(4, 4, 4), method="fmm", precision="single", periodic=(True, True, False), devices=(0, 1))
 with gmxfmm.Plan(x, q, accuracy=1e-4, kernel="yukawa", kappa=0.5, reproducible=True, cache_dir=None, exclusions=[(0, 1)]) as plan:
@@ -23,9 +25,11 @@ with gmxfmm.Plan(x, q, accuracy=1e-4, kernel="yukawa", kappa=0.5, reproducible=T
     energy: float = step.energy
 gmxfmm.Batch(accuracy=1e-4, max_plans=3, precision=None)
 gmxfmm.qeq(x, q, q, 4, tolerance=1e-6, exclusions=[(0, 1)], measure=False)
+gmxfmm.jax.coulomb(x, q, accuracy=1e-4, measure=False, max_plans=3)
 """
 BAD = ('gmxfmm.solve(x, q, acuracy=1e-4)', 'gmxfmm.Plan(x, q, method="tree")', 'gmxfmm.Plan(x, q, order="six")', 'gmxfmm.Batch(acuracy=1e-4)',
-       'gmxfmm.Batch(m2l="pme")', 'gmxfmm.qeq(x, q, q, boundary="metal")', 'gmxfmm.solve(x, q, precision="half")')
+       'gmxfmm.Batch(m2l="pme")', 'gmxfmm.qeq(x, q, q, boundary="metal")', 'gmxfmm.solve(x, q, precision="half")',
+       'gmxfmm.jax.coulomb(x, q, acuracy=1e-4)', 'gmxfmm.jax.Coulomb(method="tree")')
 
 
 class Options(unittest.TestCase):
@@ -44,11 +48,10 @@ class Options(unittest.TestCase):
     def test_that_there_are_not_are_refused_by_constructors(self):
         makers = [gmxfmm.Batch]
         if importlib.util.find_spec("ase"):
-            from gmxfmm.ase import Coulomb
-            makers.append(Coulomb)
-        if importlib.util.find_spec("torch"):
-            from gmxfmm.torch import Coulomb
-            makers.append(Coulomb)
+            makers.append(importlib.import_module("gmxfmm.ase").Coulomb)
+        for library in ("torch", "jax"):
+            if importlib.util.find_spec(library):
+                makers.append(importlib.import_module("gmxfmm." + library).Coulomb)
         for make in makers:
             for argument, given in (("acuracy", {"acuracy": 1e-4}), ("method", {"method": "tree"}), ("order", {"order": "six"}),
                                     ("precision", {"precision": "half"}), ("grid", {"grid": (1, 2)})):

@@ -1,0 +1,140 @@
+# SPDX-License-Identifier: LGPL-2.1-or-later
+"""What the functions of PyTorch and JAX have in common: objects that are kept, shapes, derivatives by cells, and second derivatives."""
+from __future__ import annotations
+
+from collections import OrderedDict
+from typing import Any, Callable, List, Mapping, Optional, Sequence, Tuple
+
+import numpy as np
+
+from ._batch import Batch
+from ._inputs import refuse
+from ._library import Error
+
+_MOST = 16  # sets of options that a function keeps plans for
+
+
+def _key(value: Any) -> Any:
+    """A key that is the same for equal options only: the repr of a long array leaves most of it out."""
+    if isinstance(value, (list, tuple)) or hasattr(value, "__array__"):
+        array = np.asarray(value)
+        return array.shape, array.dtype.str, array.tobytes()
+    return repr(value)
+
+
+class Keeper:
+    """Objects that are made of options and have a batch, for the last sets of options."""
+
+    def __init__(self, make: Callable[..., Any]) -> None:
+        self._make = make
+        self._kept: "OrderedDict[Tuple, Any]" = OrderedDict()
+
+    def of(self, options: Mapping[str, Any]) -> Any:
+        key = (*((name, _key(value)) for name, value in sorted(options.items())),)
+        found = self._kept.pop(key, None)
+        if found is None:
+            found = self._make(**options)
+            while len(self._kept) >= _MOST:
+                self._kept.popitem(last=False)[1].batch.close()
+        self._kept[key] = found
+        return found
+
+
+def check_type(name: str, dtype: Any) -> None:
+    """dtype: of any library, whose text has its name."""
+    if str(dtype).rpartition(".")[2] not in ("float32", "float64"):
+        raise refuse(name, f"it has the type {dtype}, it must be float32 or float64")
+
+
+def systems_of(x: Sequence[int], q: Sequence[int], cell: Optional[Sequence[int]], offsets: Optional[int]) -> Tuple[int, bool]:
+    """The number of systems, and whether there is one alone without a dimension of its own, from shapes; offsets: how many there are."""
+    x, q = tuple(x), tuple(q)
+    if x[-1:] != (3,) or x[:-1] != q or len(q) not in (1, 2) or (offsets is not None and len(q) != 1):
+        raise refuse("x", f"it has the shape {x} and q {q}. They must be n x 3 and n, or systems x n x 3 and systems x n. "
+                     "With offsets or batch they must be n x 3 and n")
+    alone = offsets is None and len(q) == 1
+    systems = 1 if alone else x[0] if offsets is None else offsets - 1
+    if cell is not None and tuple(cell) not in ((3, 3), (systems, 3, 3)):
+        raise refuse("cell", f"it has the shape {tuple(cell)}, it must be 3 x 3" + ("" if alone else f" or {systems} x 3 x 3"))
+    return systems, alone
+
+
+def no_third(name: str) -> Error:
+    return Error("GMXFMM_ERROR_UNSUPPORTED", f"{name} has first and second derivatives alone: third derivatives are not offered")
+
+
+def by_cell(library: Any, unit: Any, cells: Any, virial: Any, moved: Any, periodic: Sequence[int]) -> Any:
+    """Derivatives of the energies by the vectors of the cells, with the positions as they are. That by a strain of both is 2 virial. The part of
+    the positions, -sum F x, is taken off. The rest is that of the rows of the cell.
+
+    library  of the arrays: numpy or torch
+    unit     (3, 3), the unit matrix
+    cells, virial, moved
+             (systems, 3, 3); moved is sum F (x) x
+    """
+    def cross(a: Any, b: Any) -> Any:
+        return library.stack([a[..., i] * b[..., j] - a[..., j] * b[..., i] for i, j in ((1, 2), (2, 0), (0, 1))], -1)
+
+    strain = 2 * virial + library.stack([moved[..., k] for k in range(3)], 1)  # last index: of the force
+    # strain = cell^T G with the derivative G, whose rows belong to the cell's. The inverse of the transposed cell has reciprocal
+    # vectors in rows: unlike a solver these products do not wait for a device
+    rows = [cells[:, k] for k in range(3)]
+    if sum(periodic) == 1:  # nothing depends on vectors without images
+        k = list(periodic).index(1)
+        rows[(k + 1) % 3] = cross(rows[k], unit[abs(rows[k]).argmin(-1)])
+        rows[(k + 2) % 3] = cross(rows[k], rows[(k + 1) % 3])
+    elif sum(periodic) == 2:
+        k = list(periodic).index(0)
+        rows[k] = cross(rows[(k + 1) % 3], rows[(k + 2) % 3])
+    a, b, c = rows
+    volume = (a * cross(b, c)).sum(-1)[:, None, None]
+    gradient = library.stack([cross(b, c), cross(c, a), cross(a, b)], 1) / volume @ strain
+    gradient = library.stack([gradient[:, k] if periodic[k] else 0 * gradient[:, k] for k in range(3)], 1)
+    is_open = (cells == 0).all(2).all(1)[:, None, None]
+    return library.where(is_open, library.zeros_like(gradient), gradient)
+
+
+def sums(of_particles: np.ndarray, edges: np.ndarray) -> np.ndarray:
+    """Sums over the particles of each system, in double precision."""
+    total = np.zeros((len(of_particles) + 1, *of_particles.shape[1:]))
+    np.cumsum(of_particles, axis=0, out=total[1:])
+    return total[edges[1:]] - total[edges[:-1]]
+
+
+def by_cell_on_host(x: np.ndarray, cells: np.ndarray, forces: np.ndarray, virial: np.ndarray, edges: np.ndarray, periodic: Sequence[int]) -> np.ndarray:
+    """by_cell of numpy's arrays: all particles, and systems with edges (systems + 1)."""
+    moved = sums(forces.astype(float)[:, :, None] * x.astype(float)[:, None, :], edges)
+    with np.errstate(all="ignore"):  # open systems have no volume
+        return by_cell(np, np.eye(3), cells, virial, moved, periodic)
+
+
+def second(batch: Batch, weight: np.ndarray, ways: Sequence[np.ndarray], x: np.ndarray, q: np.ndarray, cells: Optional[np.ndarray],
+           edges: np.ndarray, device: int = -1, door: Any = None) -> Tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+    """Second derivatives of the weighted energies by a way and by x, q and cells, and first derivatives of each energy by the way.
+
+    weight  (systems)
+    ways    of x, q and cells
+    x, q    all particles (n, 3) and (n); edges (systems + 1)
+    cells   (systems, 3, 3), or None
+    device  of the plans, as of Batch.sides
+
+    Arrays are float64, contiguous and of the host.
+    """
+    boxes = np.zeros((len(weight), 3, 3)) if cells is None else cells
+    ways = [ways[0], ways[1], np.zeros_like(boxes) if cells is None else ways[2]]
+    steps, sides = batch.sides(x, q, [box if box.any() else None for box in boxes], edges, ways, cells is not None, device, door)
+    sizes = np.diff(edges)
+    found: List[Tuple[np.ndarray, np.ndarray, np.ndarray]] = []
+    for sign, side in zip((-1, 1), sides):
+        far = sign * steps
+        slope = np.zeros_like(boxes)
+        if cells is not None:
+            slope = by_cell_on_host(x + np.repeat(far, sizes)[:, None] * ways[0], boxes + far[:, None, None] * ways[2], side["forces"],
+                                    side["virial"], edges, batch.periodic)
+        found.append((-side["forces"], side["potential"], slope))
+    low, high = found
+    scale = weight / (2 * steps)
+    each = np.repeat(scale, sizes)
+    along = sums(((low[0] + high[0]) * ways[0]).sum(axis=1) + (low[1] + high[1]) * ways[1], edges)
+    along += ((low[2] + high[2]) * ways[2]).sum(axis=(1, 2))
+    return each[:, None] * (high[0] - low[0]), each * (high[1] - low[1]), scale[:, None, None] * (high[2] - low[2]), along / 2
