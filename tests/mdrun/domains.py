@@ -7,7 +7,7 @@ with them by up to 9e-6.
 import os
 import re
 
-from harness import (CORES, COUPLING, FMM, System, changed, continues_bit_for_bit, environment, main, make_frames, need, program, read_log, read_trr,
+from harness import (CORES, COUPLING, FMM, System, changed, charmm_topology, charmm_water, continues_bit_for_bit, environment, main, make_frames, need, program, read_log, read_trr,
                      regression, rms_difference, single_points, water, without_swaps, work_folder)
 from perturbed import DECOUPLING, dhdl
 
@@ -250,6 +250,47 @@ def boiling_film(checks):
                 "boiling film, 2 ranks: a continued run has the same positions, velocities, forces in every bit")
 
 
+SPLIT = {**FMM, "fmm-lj": "split"}
+
+
+def two_lists(checks):
+    """Lennard-Jones in two lists, whose atoms have three grids in each zone."""
+    folder = work_folder("charmm-water")
+    system = charmm_water(gmx, folder, (2, 2, 2))
+    same_as_one_rank(checks, gmx, "two lists", system, SPLIT, DOMAINS)
+    # With a radius that is given, pairs of light atoms are in the second list, too
+    same_as_one_rank(checks, gmx, "two lists, a radius of 0.8 nm", system, {**SPLIT, "fmm-lj-radius": "0.8"}, {2: "1 2 1", 4: "1 2 2"})
+    # As long as the first, the second list needs a wider buffer: its atoms are lighter
+    gmx.grompp(folder, changed(system.mdp, nsteps=10, nstlist=40, tcoupl="V-rescale", tc_grps="System", tau_t=1, ref_t=300, **{**SPLIT, "fmm-lj-radius": "1.0"}), system,
+               name="wide")
+    status, output = gmx.run(["mdrun", "-s", "wide.tpr", "-deffnm", "wide", "-nb", "cpu", "-ntmpi", "2", "-ntomp", "1"], folder)
+    checks.that(status != 0 and re.search(r"second pair list reaches as far as.*Use a smaller fmm-lj-radius, or one rank", " ".join(output.split())) is not None,
+                "two lists, 2 ranks: a second list beyond the first is refused")
+    system.mdp = changed(system.mdp, **SPLIT)
+    whole, mdp = continues_bit_for_bit(checks, "two lists, 2 ranks", gmx, folder, system, {"rlist": "1.1"}, ranks=2)
+    gmx.mdrun(folder, name="whole")
+    one = read_trr(folder + "/whole.trr")
+    checks.below("two lists, 2 ranks: velocities after 100 steps, RMS difference over RMS", rms_difference(whole[-1].v, one[-1].v) / rms(one[-1].v), 1e-3, "",
+                 "rounding, and chaos growing it")
+    # A thousand steps with fifty partitions: atoms of each kind move from domain to domain
+    gmx.grompp(folder, changed(system.mdp, nsteps=1000, dt=0.001, nstlist=20, nstenergy=50, nstcalcenergy=50, verlet_buffer_tolerance=-1, rlist=1.1, fmm_accuracy="1e-5"),
+               system, name="nve")
+    energy = {}
+    for ranks in (1, 2):
+        gmx.mdrun(folder, name="nve", ranks=ranks)
+        energy[ranks] = [row["Total Energy"] for row in gmx.energies(folder, ["Total Energy"], name="nve")]
+    off, alone = (max(abs(e - energy[1][0]) for e in energy[ranks]) / (8 * 648) for ranks in (2, 1))
+    checks.below("two lists, NVE, 2 ranks: total energy per atom stays", off, max(2 * alone, 5e-3), "kJ/mol", "twice what one rank has")
+
+    folder = work_folder("charmm-dodecahedron")
+    system = charmm_water(gmx, folder)
+    gmx("editconf", "-f", system.conf, "-o", "box.gro", "-bt", "dodecahedron", "-box", "3.2", folder=folder)
+    gmx("solvate", "-cp", "box.gro", "-cs", "spc216.gro", "-o", "conf.gro", folder=folder)
+    with open(system.conf) as conf:
+        charmm_topology(system, int(conf.read().splitlines()[1]) // 3)
+    same_as_one_rank(checks, gmx, "two lists in a dodecahedron", system, SPLIT, {2: "", 4: ""})
+
+
 def errors(checks):
     """What is wrong with coordinates is found on all ranks, and said with numbers of the whole system."""
     folder = work_folder("errors")
@@ -302,6 +343,7 @@ def test(checks):
     sparse(checks)
     slabs(checks)
     boiling_film(checks)
+    two_lists(checks)
     errors(checks)
 
 

@@ -92,12 +92,15 @@ std::string whyNoFmmOnRanks(const t_inputrec& inputrec,
                 numDomainsAlongZ);
     }
     const FmmParameters parameters = fmmParameters(inputrec);
-    if (inputrec.pbcType == PbcType::XY)
+    const bool          isSplit    = (parameters.lj == FmmLJ::Split);
+    if (inputrec.pbcType == PbcType::XY || isSplit)
     {
         if (fmmTarget == TaskTarget::Gpu || *nonbondedTarget == TaskTarget::Gpu)
         {
-            return "coulombtype = FMM with pbc = xy runs on GPUs of one rank only. Start one rank "
-                   "for each simulation (-ntmpi 1), or use mdrun -nb cpu and leave -fmm gpu out.";
+            return formatString(
+                    "coulombtype = FMM with %s runs on GPUs of one rank only. Start one rank for "
+                    "each simulation (-ntmpi 1), or use mdrun -nb cpu and leave -fmm gpu out.",
+                    isSplit ? "fmm-lj = split" : "pbc = xy");
         }
         *nonbondedTarget = TaskTarget::Cpu;
     }
@@ -109,10 +112,6 @@ std::string whyNoFmmOnRanks(const t_inputrec& inputrec,
     else if (parameters.boundary == FmmBoundary::Vacuum)
     {
         what = "fmm-boundary = vacuum";
-    }
-    else if (parameters.lj == FmmLJ::Split)
-    {
-        what = "fmm-lj = split";
     }
     else if (inputrec.eI == IntegrationAlgorithm::NM)
     {
