@@ -7,8 +7,8 @@ with them by up to 9e-6.
 import os
 import re
 
-from harness import (CORES, COUPLING, FMM, changed, environment, main, make_frames, need, program, read_log, read_trr, regression, rms_difference,
-                     single_points, water, without_swaps, work_folder)
+from harness import (CORES, COUPLING, FMM, System, changed, charmm_topology, charmm_water, continues_bit_for_bit, environment, main, make_frames, need, program, read_log, read_trr,
+                     regression, rms_difference, single_points, water, without_swaps, work_folder)
 from perturbed import DECOUPLING, dhdl
 
 gmx = need("GMXFMM_GMX")
@@ -16,6 +16,15 @@ double = program("GMXFMM_GMX_D")
 
 # Domains along one, two and three axes. Each is tried in water, of which all fit into the box.
 DOMAINS = {2: "2 1 1", 3: "1 3 1", 4: "2 1 2", 6: "1 2 3", 8: "2 2 2"}
+
+# What md.log says of the FMM on several ranks
+DIVIDED = "FMM: divided over {} ranks"
+WHOLE = "FMM: each of the {} ranks computes the interactions of all atoms and keeps the forces on its own. That is so with an octree and with pbc = xy."
+
+PLAIN = {"dispcorr": "no", "pbc": "xy"}
+WALLS = {**PLAIN, "nwall": "2", "wall-type": "9-3", "wall-atomtype": "opls_135 opls_135", "wall-density": "50 50", "ewald-geometry": "3dc"}
+ONE_WALL = {**PLAIN, "nwall": "1", "wall-type": "9-3", "wall-atomtype": "opls_135", "wall-density": "50"}
+HEIGHT = 2.8  # nm between walls, of which water has 1.86
 
 
 def wrapped(program_, folder, system, frames):
@@ -40,7 +49,7 @@ def compare(checks, what, one, several, atoms, forces, energies):
     checks.below(f"{what}: pressure", worst, max(0.05, 50.0 / atoms), "bar", "rounding of sums")
 
 
-def same_as_one_rank(checks, program_, what, system, settings, rank_counts, forces=2e-6, energies=1e-6):
+def same_as_one_rank(checks, program_, what, system, settings, rank_counts, forces=2e-6, energies=1e-6, how=DIVIDED):
     folder = work_folder(what.replace(" ", "-"))
     system.mdp = without_swaps(system.mdp)
     trajectory, times = wrapped(program_, folder, system, make_frames(program_, folder, system, 20, 10))
@@ -48,7 +57,7 @@ def same_as_one_rank(checks, program_, what, system, settings, rank_counts, forc
     for ranks, cells in rank_counts.items():
         several = single_points(program_, folder, system, settings, trajectory, times, f"ranks{ranks}", ranks=ranks, more=["-dd", *cells.split()] if cells else [])
         log = read_log(folder, f"ranks{ranks}-0")
-        checks.that(f"FMM: divided over {ranks} ranks" in " ".join(log.split()), f"{what}, {ranks} ranks: md.log says what each computes")
+        checks.that(how.format(ranks) in " ".join(log.split()), f"{what}, {ranks} ranks: md.log says what each computes")
         compare(checks, f"{what}, {ranks} ranks", one, several, len(one[0].force) // 3, forces, energies)
         if ranks == 2:
             with environment(GMX_FMM_FULL_PAIRLIST="1"):
@@ -151,16 +160,135 @@ def perturbed(checks):
     """Decoupling of a molecule, without and with soft-core Coulomb interactions: the main rank's derivatives are those of all atoms."""
     folder = work_folder("perturbed")
     system = regression("freeenergy/coulandvdwsequential_coul")
-    for what, settings in (("decoupling", {}), ("decoupling with soft-core Coulomb", {"sc-coul": "yes"})):
+    film = {"pbc": "xy", "dispcorr": "no", "pcoupl": "no"}
+    for what, settings, how in (("decoupling", {}, DIVIDED), ("decoupling with soft-core Coulomb", {"sc-coul": "yes"}, DIVIDED), ("decoupling in a film", film, WHOLE)):
         mdp = changed(DECOUPLING, init_lambda_state=7, nsteps=40, nstdhdl=20, nstenergy=20, nstcalcenergy=20, rlist="0.95", verlet_buffer_tolerance="-1")
         gmx.grompp(folder, {**mdp, **settings, **FMM}, system, name="run")
         rows = {}
         for ranks in (1, 2):
             gmx.mdrun(folder, "-dhdl", "run.xvg", name="run", ranks=ranks)
             rows[ranks] = dhdl(folder, "run")[1]
-        checks.that("FMM: divided over 2 ranks" in " ".join(read_log(folder, "run").split()), f"{what}, 2 ranks: the FMM is divided")
+        checks.that(how.format(2) in " ".join(read_log(folder, "run").split()), f"{what}, 2 ranks: md.log says what each computes")
         worst = max(abs(a - b) for one, two in zip(*rows.values()) for a, b in zip(one, two))
         checks.below(f"{what}, 2 ranks: derivatives and energies of other states, 40 steps", worst, 0.02, "kJ/mol", "single precision, and chaos growing it")
+
+
+def slab(folder, settings, copies, sodium=2, box=None):
+    """Water with these settings, in the middle of a box of some height; box: its last line in the .gro."""
+    system = water(gmx, folder, copies, sodium)
+    width = [f"{copies[d] * 1.86206:.5f}" for d in range(2)]
+    gmx("editconf", "-f", system.conf, "-o", "slab.gro", "-box", *width, str(HEIGHT), "-c", folder=folder)
+    conf = os.path.join(folder, "slab.gro")
+    if box:
+        with open(conf) as lines:
+            lines = lines.read().splitlines()
+        with open(conf, "w") as out:
+            out.write("\n".join([*lines[:-1], box]) + "\n")
+    return System("slab", conf, system.top, {**changed(system.mdp, rcoulomb=0.7, rvdw=0.7, **FMM), **settings})
+
+
+def slabs(checks):
+    """pbc = xy: between two walls domains along all axes; with one wall or none, atoms are anywhere along z."""
+    folder = work_folder("slabs")
+    same_as_one_rank(checks, gmx, "between walls", slab(folder, WALLS, (2, 2, 1)), {}, {2: "1 1 2", 3: "3 1 1", 4: "2 1 2", 8: "2 2 2"}, how=WHOLE)
+    same_as_one_rank(checks, gmx, "film", slab(folder, PLAIN, (2, 2, 1)), {}, {2: "1 2 1", 3: "3 1 1", 4: "2 2 1", 6: ""}, how=WHOLE)
+    same_as_one_rank(checks, gmx, "film on a wall, octree", slab(folder, ONE_WALL, (2, 2, 1)), {"fmm-m2l": "rotation"}, {2: "", 4: ""}, how=WHOLE)
+    # Half of the width is a period of the water, so that the second vector may lean by it
+    skewed = slab(folder, PLAIN, (2, 2, 1), box=f"{2 * 1.86206:.5f} {2 * 1.86206:.5f} {HEIGHT} 0 0 1.86206 0 0 0")
+    same_as_one_rank(checks, gmx, "film in a skewed cell", skewed, {}, {2: "2 1 1", 4: "2 2 1"}, how=WHOLE)
+    # A molecule far above the others, as one that has evaporated
+    with open(skewed.conf) as lines:
+        lines = lines.read().splitlines()
+    lines[-4:-1] = [f"{line[:36]}{float(line[36:44]) + 30:8.3f}{line[44:]}" for line in lines[-4:-1]]
+    lines[-1] = f"{2 * 1.86206:.5f} {2 * 1.86206:.5f} {HEIGHT}"
+    with open(skewed.conf, "w") as out:
+        out.write("\n".join(lines) + "\n")
+    same_as_one_rank(checks, gmx, "film, a molecule 30 nm above it", skewed, {}, {2: "2 1 1", 4: "2 2 1"}, how=WHOLE)
+
+    in_plane = {"pcoupl": "C-rescale", "pcoupltype": "semiisotropic", "tau-p": "1", "compressibility": "4.5e-5 0", "ref-p": "1 1", "nstpcouple": "10",
+                "tcoupl": "V-rescale", "tc-grps": "System", "tau-t": "0.5", "ref-t": "300", "ld-seed": "3"}
+    for what, settings in (("between walls, coupled", {**WALLS, **in_plane}), ("film", PLAIN)):
+        system = slab(folder, settings, (2, 2, 1))
+        whole, _ = continues_bit_for_bit(checks, f"{what}, 2 ranks", gmx, folder, system, {}, ranks=2)
+        gmx.mdrun(folder, name="whole")
+        one = read_trr(folder + "/whole.trr")
+        checks.below(f"{what}, 2 ranks: velocities after 100 steps, RMS difference over RMS", rms_difference(whole[-1].v, one[-1].v) / rms(one[-1].v), 1e-3, "",
+                     "rounding, and chaos growing it")
+        checks.below(f"{what}, 2 ranks: width after 100 steps, relative difference", abs(whole[-1].box[0] / one[-1].box[0] - 1), 1e-6, "", "single precision")
+        gmx.mdrun(folder, "-dd", "2", "2", "1", "-dlb", "yes", name="whole", ranks=4)
+        four = read_trr(folder + "/whole.trr")
+        checks.below(f"{what}, 4 ranks, -dlb yes: velocities after 100 steps, RMS difference over RMS", rms_difference(four[-1].v, one[-1].v) / rms(one[-1].v), 1e-3,
+                     "", "rounding, and chaos growing it")
+
+    groups = slab(folder, {**WALLS, "energygrps": "Water Ion"}, (2, 2, 1))
+    terms = ["Potential", "Coul-SR:Water-Water", "Coul-SR:Water-Ion", "LJ-SR:Water-wall0", "LJ-SR:Ion-wall1"]
+    gmx.grompp(folder, changed(groups.mdp, nsteps=20, nstenergy=10, nstcalcenergy=10), groups, name="groups")
+    ends = {}
+    for ranks in (1, 2):
+        gmx.mdrun(folder, *(["-dd", "1", "1", "2"] if ranks > 1 else []), name="groups", ranks=ranks)
+        ends[ranks] = gmx.energies(folder, terms, name="groups")
+    worst = max(abs(a[t] - b[t]) / abs(ends[1][0]["Potential"]) for a, b in zip(*ends.values()) for t in terms)
+    checks.below("energy groups between walls, 2 ranks: energies of 20 steps, over the potential", worst, 1e-4, "", "rounding, and chaos growing it")
+
+
+def boiling_film(checks):
+    """A film that boils: the main rank measures again and chooses anew, others follow it, and a continued run has the same bits."""
+    folder = work_folder("boiling")
+    system = slab(folder, PLAIN, (1, 1, 1), 0)
+    mdp = changed(system.mdp, gen_vel="yes", gen_temp=2000, nsteps=4000, dt=0.001, nstlist=10, verlet_buffer_tolerance=-1, rlist=0.85, nstxout=2000, nstvout=2000,
+                  nstfout=2000, nstenergy=100, nstcalcenergy=10)
+    gmx.grompp(folder, mdp, system, name="whole")
+    gmx.mdrun(folder, "-reprod", name="whole", ranks=2)
+    log = read_log(folder, "whole")
+    anew = re.search(r"FMM: errors were measured again .* order and cells chosen anew (\d+) time", log)
+    checks.that(anew is not None and int(anew.group(1)) > 0, "boiling film, 2 ranks: order and cells were chosen anew")
+    gmx.grompp(folder, mdp, system, name="parts")
+    gmx.mdrun(folder, "-reprod", "-nsteps", "2000", name="parts", ranks=2)
+    gmx.mdrun(folder, "-reprod", "-cpi", "parts.cpt", name="parts", ranks=2)
+    whole, parts = read_trr(folder + "/whole.trr")[-1], read_trr(folder + "/parts.trr")[-1]
+    checks.that(whole.step == parts.step == 4000 and whole.x == parts.x and whole.v == parts.v and whole.f == parts.f,
+                "boiling film, 2 ranks: a continued run has the same positions, velocities, forces in every bit")
+
+
+SPLIT = {**FMM, "fmm-lj": "split"}
+
+
+def two_lists(checks):
+    """Lennard-Jones in two lists, whose atoms have three grids in each zone."""
+    folder = work_folder("charmm-water")
+    system = charmm_water(gmx, folder, (2, 2, 2))
+    same_as_one_rank(checks, gmx, "two lists", system, SPLIT, DOMAINS)
+    # With a radius that is given, pairs of light atoms are in the second list, too
+    same_as_one_rank(checks, gmx, "two lists, a radius of 0.8 nm", system, {**SPLIT, "fmm-lj-radius": "0.8"}, {2: "1 2 1", 4: "1 2 2"})
+    # As long as the first, the second list needs a wider buffer: its atoms are lighter
+    gmx.grompp(folder, changed(system.mdp, nsteps=10, nstlist=40, tcoupl="V-rescale", tc_grps="System", tau_t=1, ref_t=300, **{**SPLIT, "fmm-lj-radius": "1.0"}), system,
+               name="wide")
+    status, output = gmx.run(["mdrun", "-s", "wide.tpr", "-deffnm", "wide", "-nb", "cpu", "-ntmpi", "2", "-ntomp", "1"], folder)
+    checks.that(status != 0 and re.search(r"second pair list reaches as far as.*Use a smaller fmm-lj-radius, or one rank", " ".join(output.split())) is not None,
+                "two lists, 2 ranks: a second list beyond the first is refused")
+    system.mdp = changed(system.mdp, **SPLIT)
+    whole, mdp = continues_bit_for_bit(checks, "two lists, 2 ranks", gmx, folder, system, {"rlist": "1.1"}, ranks=2)
+    gmx.mdrun(folder, name="whole")
+    one = read_trr(folder + "/whole.trr")
+    checks.below("two lists, 2 ranks: velocities after 100 steps, RMS difference over RMS", rms_difference(whole[-1].v, one[-1].v) / rms(one[-1].v), 1e-3, "",
+                 "rounding, and chaos growing it")
+    # A thousand steps with fifty partitions: atoms of each kind move from domain to domain
+    gmx.grompp(folder, changed(system.mdp, nsteps=1000, dt=0.001, nstlist=20, nstenergy=50, nstcalcenergy=50, verlet_buffer_tolerance=-1, rlist=1.1, fmm_accuracy="1e-5"),
+               system, name="nve")
+    energy = {}
+    for ranks in (1, 2):
+        gmx.mdrun(folder, name="nve", ranks=ranks)
+        energy[ranks] = [row["Total Energy"] for row in gmx.energies(folder, ["Total Energy"], name="nve")]
+    off, alone = (max(abs(e - energy[1][0]) for e in energy[ranks]) / (8 * 648) for ranks in (2, 1))
+    checks.below("two lists, NVE, 2 ranks: total energy per atom stays", off, max(2 * alone, 5e-3), "kJ/mol", "twice what one rank has")
+
+    folder = work_folder("charmm-dodecahedron")
+    system = charmm_water(gmx, folder)
+    gmx("editconf", "-f", system.conf, "-o", "box.gro", "-bt", "dodecahedron", "-box", "3.2", folder=folder)
+    gmx("solvate", "-cp", "box.gro", "-cs", "spc216.gro", "-o", "conf.gro", folder=folder)
+    with open(system.conf) as conf:
+        charmm_topology(system, int(conf.read().splitlines()[1]) // 3)
+    same_as_one_rank(checks, gmx, "two lists in a dodecahedron", system, SPLIT, {2: "", 4: ""})
 
 
 def errors(checks):
@@ -213,6 +341,9 @@ def test(checks):
     rerun_and_restart(checks, *runs(checks))
     perturbed(checks)
     sparse(checks)
+    slabs(checks)
+    boiling_film(checks)
+    two_lists(checks)
     errors(checks)
 
 

@@ -486,16 +486,16 @@ def make_frames(gmx, folder, system, steps=40, every=10):
     return trajectory, [frame.time for frame in read_trr(trajectory)][1:]
 
 
-def continues_bit_for_bit(checks, what, gmx, folder, system, settings):
+def continues_bit_for_bit(checks, what, gmx, folder, system, settings, ranks=1):
     """A run of 100 steps and one that is continued after 50; returns the frames of the former and the settings of both."""
     # A fixed list: with a buffer by tolerance mdrun raises nstlist, and step 50 would have a pair search in the continued run alone.
     mdp = {**changed(system.mdp, nsteps=100, nstlist=10, verlet_buffer_tolerance=-1, rlist=1.0, nstxout=50, nstvout=50, nstfout=50, nstenergy=10,
                      nstcalcenergy=10), **settings}
     gmx.grompp(folder, mdp, system, name="whole")
-    gmx.mdrun(folder, "-reprod", name="whole")
+    gmx.mdrun(folder, "-reprod", name="whole", ranks=ranks)
     gmx.grompp(folder, mdp, system, name="parts")
-    gmx.mdrun(folder, "-reprod", "-nsteps", "50", name="parts")
-    gmx.mdrun(folder, "-reprod", "-cpi", "parts.cpt", name="parts")
+    gmx.mdrun(folder, "-reprod", "-nsteps", "50", name="parts", ranks=ranks)
+    gmx.mdrun(folder, "-reprod", "-cpi", "parts.cpt", name="parts", ranks=ranks)
     whole, parts = (read_trr(os.path.join(folder, part + ".trr")) for part in ("whole", "parts"))
     same = [f.step for f in whole] == [f.step for f in parts] and all(a.x == b.x and a.v == b.v and a.f == b.f for a, b in zip(whole, parts))
     checks.that(same, f"{what}: a continued run has the same positions, velocities, forces in every bit")

@@ -70,9 +70,10 @@ AT_MDRUN = [
     ({}, ["-ntmpi", "2", "-pme", "gpu"], r"-fmm gpu.*nonbonded interactions do not run on the GPU|-fmm gpu.*no CUDA support"),
     ({}, ["-ntmpi", "2", "-fmmgpus", "2"], r"-fmmgpus 2.*on several ranks.*Leave -fmmgpus out"),
     ({"pbc": "no", "comm-mode": "angular", "dispcorr": "no"}, ["-ntmpi", "2"], r"pbc = no runs on one rank only.*-ntmpi 1.*-ntomp"),
-    ({"pbc": "xy", "dispcorr": "no"}, ["-ntmpi", "2"], r"pbc = xy runs on one rank only.*-ntmpi 1.*-ntomp"),
+    ({"pbc": "xy", "dispcorr": "no"}, ["-ntmpi", "2", "-fmm", "gpu"], r"pbc = xy runs on GPUs of one rank only.*-ntmpi 1.*-nb cpu"),
+    ({"pbc": "xy", "dispcorr": "no"}, ["-ntmpi", "2", "-dd", "1", "1", "2"], r"-dd with 2 along z.*nothing bounds.*Give 1 as the last number"),
     ({"fmm-boundary": "vacuum"}, ["-ntmpi", "2"], r"fmm-boundary = vacuum runs on one rank only.*-ntmpi 1.*-ntomp"),
-    ({"fmm-lj": "split"}, ["-ntmpi", "2"], r"fmm-lj = split runs on one rank only.*-ntmpi 1.*-ntomp"),
+    ({"fmm-lj": "split"}, ["-ntmpi", "2", "-fmm", "gpu"], r"fmm-lj = split runs on GPUs of one rank only.*-ntmpi 1.*-nb cpu"),
     ({}, ["-fmm", "gpu"], r"-fmm gpu.*nonbonded interactions do not run on the GPU|-fmm gpu.*no CUDA support"),
     # As job scripts have it
     ({}, ["-pme", "gpu", "-bonded", "auto"], r"-fmm gpu.*nonbonded interactions do not run on the GPU|-fmm gpu.*no CUDA support"),

@@ -148,10 +148,17 @@ real effectiveAtomDensity(const t_inputrec&          inputrec,
                           const real                 cutoff,
                           const MPI_Comm             communicator)
 {
-    // Without bounds there is one rank
-    return inputrec.pbcType == PbcType::No || isFilm(inputrec.pbcType, inputrec.nwall)
-                   ? static_cast<real>(x.size()) / openSystemVolume(x)
-                   : computeEffectiveAtomDensity(x, box, cutoff, communicator);
+    if (inputrec.pbcType != PbcType::No && !isFilm(inputrec.pbcType, inputrec.nwall))
+    {
+        return computeEffectiveAtomDensity(x, box, cutoff, communicator);
+    }
+    // The main rank has the coordinates
+    real density = x.empty() ? 0 : static_cast<real>(x.size()) / openSystemVolume(x);
+    if (communicator != MPI_COMM_NULL)
+    {
+        gmx_bcast(sizeof(density), &density, communicator);
+    }
+    return density;
 }
 
 std::unique_ptr<interaction_const_t> forceSwitchedVanDerWaals(const real            cutoff,

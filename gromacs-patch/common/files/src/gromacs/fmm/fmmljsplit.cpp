@@ -322,6 +322,30 @@ void FmmLJSplit::checkResources(const bool useGpu, const bool emulateGpu)
     }
 }
 
+void FmmLJSplit::checkDomains(const real shortRadius, const real longRadius)
+{
+    if (shortRadius > longRadius)
+    {
+        GMX_THROW(InconsistentInputError(
+                formatString("fmm-lj = split on several ranks: with its buffer the second pair "
+                             "list reaches as far as %.3f nm, beyond the %.3f nm of the first. "
+                             "Domains have no atoms of others so far off. Use a smaller "
+                             "fmm-lj-radius, or one rank (mdrun -ntmpi 1).",
+                             shortRadius,
+                             longRadius)));
+    }
+}
+
+void FmmLJSplit::setDomainAtoms(ArrayRef<const int> globalIndices)
+{
+    haveDomains_ = true;
+    domainAtomTypes_.resize(globalIndices.size());
+    std::transform(globalIndices.begin(),
+                   globalIndices.end(),
+                   domainAtomTypes_.begin(),
+                   [this](int i) { return atomTypes_[i]; });
+}
+
 std::vector<std::pair<int, int>> FmmLJSplit::gridPairs()
 {
     return { { Heavy, Heavy }, { Heavy, HeavyWithLight }, { HeavyWithLight, HeavyWithLight } };

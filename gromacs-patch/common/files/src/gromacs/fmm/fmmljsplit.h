@@ -76,6 +76,7 @@ struct FmmLJSplitSettings
  *
  * Atoms have three pair-search grids: heavy ones without light atoms, heavy
  * ones with some, light ones. Clusters of pairs then have atoms of one kind.
+ * With domains each zone has three such grids.
  *
  * \inlibraryapi
  * \ingroup module_fmm
@@ -105,6 +106,13 @@ public:
     //! Throws NotImplementedError where there are no kernels for two lists, or none that were tried
     static void checkResources(bool useGpu, bool emulateGpu);
 
+    /*! \brief Throws InconsistentInputError where the halo of domains, which is as wide as the long list, is too narrow for the short one
+     *
+     * \param[in] shortRadius  Radius of the short list with its buffer
+     * \param[in] longRadius   The same of the long list
+     */
+    static void checkDomains(real shortRadius, real longRadius);
+
     const FmmLJSplitSettings& settings() const { return settings_; }
     //! Returns the grid of an atom of a kind of molecule
     int localGrid(int moltype, int atom) const { return grids_[moltype][atom]; }
@@ -121,7 +129,14 @@ public:
 
     //! Types of the parameters below for all atoms, in the order of the topology
     ArrayRef<const int> atomTypes() const { return atomTypes_; }
-    int                 numTypes() const { return static_cast<int>(types_.size()); }
+    //! Sets which atoms of the topology a domain has, those of its halo included
+    void setDomainAtoms(ArrayRef<const int> globalIndices);
+    //! Returns the types of these, or without domains those of all atoms
+    ArrayRef<const int> domainAtomTypes() const
+    {
+        return haveDomains_ ? ArrayRef<const int>(domainAtomTypes_) : atomTypes();
+    }
+    int numTypes() const { return static_cast<int>(types_.size()); }
     //! Parameters of the long and the short list, as in t_forcerec: 6 c6 and 12 c12 of pairs of types
     ArrayRef<const real> nbfp() const { return nbfp_; }
     ArrayRef<const real> shortNbfp() const { return shortNbfp_; }
@@ -152,7 +167,8 @@ private:
     // By kinds of molecules
     std::vector<std::vector<int>>        grids_, heavyAtoms_;
     std::array<int, c_numGrids>          numAtoms_ = {};
-    std::vector<int>                     atomTypes_;
+    std::vector<int>                     atomTypes_, domainAtomTypes_;
+    bool                                 haveDomains_ = false;
     std::vector<real>                    nbfp_, shortNbfp_;
     std::unique_ptr<interaction_const_t> shortConstants_;
     gmx_ffparams_t                       largestLongParameters_, largestShortParameters_;

@@ -40,6 +40,17 @@ void checkFinite(ArrayRef<const RVec> x)
     }
 }
 
+//! Makes an extent along an axis at least c_openMinimumExtent
+void widenToMinimum(const int d, GridCorners* corners)
+{
+    const real missing = c_openMinimumExtent - (corners->upper[d] - corners->lower[d]);
+    if (missing > 0)
+    {
+        corners->lower[d] -= 0.5_real * missing;
+        corners->upper[d] += 0.5_real * missing;
+    }
+}
+
 } // namespace
 
 GridCorners gridCorners(PbcType pbcType, int numWalls, const matrix box, ArrayRef<const RVec> x)
@@ -65,14 +76,30 @@ GridCorners gridCorners(PbcType pbcType, int numWalls, const matrix box, ArrayRe
     }
     for (int d = first; d < DIM; d++)
     {
-        const real missing = c_openMinimumExtent - (corners.upper[d] - corners.lower[d]);
-        if (missing > 0)
-        {
-            corners.lower[d] -= 0.5_real * missing;
-            corners.upper[d] += 0.5_real * missing;
-        }
+        widenToMinimum(d, &corners);
     }
     return corners;
+}
+
+void setExtentAlongZ(ArrayRef<const RVec> x, RVec* lower, RVec* upper)
+{
+    GridCorners corners = { { 0, 0, GMX_REAL_MAX }, { 0, 0, -GMX_REAL_MAX } };
+    for (const RVec& xi : x)
+    {
+        // What is not finite is found where all ranks know of it
+        if (std::isfinite(xi[ZZ]))
+        {
+            corners.lower[ZZ] = std::min(corners.lower[ZZ], xi[ZZ]);
+            corners.upper[ZZ] = std::max(corners.upper[ZZ], xi[ZZ]);
+        }
+    }
+    if (corners.lower[ZZ] > corners.upper[ZZ])
+    {
+        corners.lower[ZZ] = corners.upper[ZZ] = 0;
+    }
+    widenToMinimum(ZZ, &corners);
+    (*lower)[ZZ] = corners.lower[ZZ];
+    (*upper)[ZZ] = corners.upper[ZZ];
 }
 
 real openSystemVolume(ArrayRef<const RVec> x)

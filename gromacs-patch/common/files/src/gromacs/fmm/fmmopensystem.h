@@ -37,6 +37,14 @@ struct GridCorners
  */
 GridCorners gridCorners(PbcType pbcType, int numWalls, const matrix box, ArrayRef<const RVec> x);
 
+/*! \brief Sets how far atoms of a domain extend along z, where nothing bounds them, at least c_openMinimumExtent
+ *
+ * \param[in]     x      Coordinates of the atoms
+ * \param[in,out] lower  Lowest corner of the domain
+ * \param[in,out] upper  Highest corner
+ */
+void setExtentAlongZ(ArrayRef<const RVec> x, RVec* lower, RVec* upper);
+
 //! Least extent of the grid for the pair search, in nm: the diameter of an atom
 constexpr real c_openMinimumExtent = 0.3;
 

@@ -93,7 +93,9 @@ real fmmShareOnPairSearchGrid(ArrayRef<const AtomInfo> atomInfo)
                                       / static_cast<real>(atomInfo.size());
 }
 
-std::vector<int> fmmHomeAtomsOffPairSearchGrid(ArrayRef<const AtomInfo> atomInfo, ArrayRef<const int> moved)
+std::vector<int> fmmHomeAtomsOffPairSearchGrid(ArrayRef<const AtomInfo> atomInfo,
+                                               ArrayRef<const int>      moved,
+                                               ArrayRef<const int>      globalIndices)
 {
     std::vector<int> atoms;
     for (Index i = 0; i < atomInfo.ssize(); i++)
@@ -103,6 +105,12 @@ std::vector<int> fmmHomeAtomsOffPairSearchGrid(ArrayRef<const AtomInfo> atomInfo
             atoms.push_back(i);
         }
     }
+    // Those that were at home before are in order, others have come behind them
+    const auto isBefore = [&globalIndices](int a, int b)
+    { return globalIndices[a] < globalIndices[b]; };
+    const auto firstNew = std::is_sorted_until(atoms.begin(), atoms.end(), isBefore);
+    std::sort(firstNew, atoms.end(), isBefore);
+    std::inplace_merge(atoms.begin(), firstNew, atoms.end(), isBefore);
     return atoms;
 }
 

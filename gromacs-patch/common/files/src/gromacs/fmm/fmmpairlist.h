@@ -59,12 +59,17 @@ Index fmmNumAtomsOnPairSearchGrid(ArrayRef<const AtomInfo> atomInfo);
 //! Returns the share of these atoms that are on the pair-search grid, 1 without atoms
 real fmmShareOnPairSearchGrid(ArrayRef<const AtomInfo> atomInfo);
 
-/*! \brief Returns the atoms at home that are not on the pair-search grid, in their order
+/*! \brief Returns the atoms at home that are not on the pair-search grid, in the order of the topology
  *
- * \param[in] atomInfo  Of all atoms that were at home
- * \param[in] moved     Less than 0 for those that have moved to another rank; empty: none has
+ * So a continued run has them in the same order, and adds them up as a run that was not interrupted.
+ *
+ * \param[in] atomInfo       Of all atoms that were at home
+ * \param[in] moved          Less than 0 for those that have moved to another rank; empty: none has
+ * \param[in] globalIndices  Numbers of the atoms in the topology
  */
-std::vector<int> fmmHomeAtomsOffPairSearchGrid(ArrayRef<const AtomInfo> atomInfo, ArrayRef<const int> moved);
+std::vector<int> fmmHomeAtomsOffPairSearchGrid(ArrayRef<const AtomInfo> atomInfo,
+                                               ArrayRef<const int>      moved,
+                                               ArrayRef<const int>      globalIndices);
 
 /*! \brief Returns the number density that columns of the pair-search grid should be made for
  *

@@ -24,6 +24,7 @@
 
 #include "fmmgpuranks.h"
 #include "fmmreport.h"
+#include "fmmslab.h"
 #include "fmmsolver.h"
 #include "fmmsystem.h"
 #include "fmmtaskassignment.h"
@@ -38,40 +39,21 @@ namespace
 //! The numbers of a choice that the library is asked for; bytes of it travel from rank to rank
 struct SharedChoice
 {
-    double accuracy   = 0;
-    int    m2l        = 0;
-    int    order      = 0;
-    int    depth      = 0;
-    int    separation = 0;
-    int    grid[DIM]  = { 0, 0, 0 };
+    double accuracy       = 0;
+    int    m2l            = 0;
+    int    order          = 0;
+    int    depth          = 0;
+    int    separation     = 0;
+    int    grid[DIM]      = { 0, 0, 0 };
+    int    numCoordinates = 0;
+    double box[DIM * DIM] = { 0, 0, 0, 0, 0, 0, 0, 0, 0 };
 };
-
-//! Gives all ranks the choice of the main rank
-FmmChoice shareChoice(const t_commrec& cr, const FmmChoice& choice)
-{
-    SharedChoice shared;
-    shared.accuracy   = choice.accuracy;
-    shared.m2l        = choice.m2l;
-    shared.order      = choice.order;
-    shared.depth      = choice.depth;
-    shared.separation = choice.separation;
-    std::copy(choice.grid.begin(), choice.grid.end(), shared.grid);
-    broadcastToRanks(cr, sizeof(shared), &shared);
-
-    FmmChoice taken  = choice;
-    taken.accuracy   = shared.accuracy;
-    taken.m2l        = shared.m2l;
-    taken.order      = shared.order;
-    taken.depth      = shared.depth;
-    taken.separation = shared.separation;
-    std::copy(shared.grid, shared.grid + DIM, taken.grid.begin());
-    return taken;
-}
 
 } // namespace
 
 std::string whyNoFmmOnRanks(const t_inputrec& inputrec,
                             const int         numPmeRanks,
+                            const int         numDomainsAlongZ,
                             const int         numFmmGpus,
                             const TaskTarget  fmmTarget,
                             TaskTarget*       nonbondedTarget)
@@ -102,19 +84,34 @@ std::string whyNoFmmOnRanks(const t_inputrec& inputrec,
     {
         *nonbondedTarget = TaskTarget::Cpu;
     }
+    if (isFilm(inputrec.pbcType, inputrec.nwall) && numDomainsAlongZ > 1)
+    {
+        return formatString(
+                "mdrun -dd with %d along z: with pbc = xy and fewer than two walls nothing bounds "
+                "the system along z. Give 1 as the last number of -dd, or leave -dd out.",
+                numDomainsAlongZ);
+    }
     const FmmParameters parameters = fmmParameters(inputrec);
-    std::string         what;
-    if (inputrec.pbcType != PbcType::Xyz)
+    const bool          isSplit    = (parameters.lj == FmmLJ::Split);
+    if (inputrec.pbcType == PbcType::XY || isSplit)
+    {
+        if (fmmTarget == TaskTarget::Gpu || *nonbondedTarget == TaskTarget::Gpu)
+        {
+            return formatString(
+                    "coulombtype = FMM with %s runs on GPUs of one rank only. Start one rank for "
+                    "each simulation (-ntmpi 1), or use mdrun -nb cpu and leave -fmm gpu out.",
+                    isSplit ? "fmm-lj = split" : "pbc = xy");
+        }
+        *nonbondedTarget = TaskTarget::Cpu;
+    }
+    std::string what;
+    if (inputrec.pbcType != PbcType::Xyz && inputrec.pbcType != PbcType::XY)
     {
         what = formatString("pbc = %s", c_pbcTypeNames[inputrec.pbcType].c_str());
     }
     else if (parameters.boundary == FmmBoundary::Vacuum)
     {
         what = "fmm-boundary = vacuum";
-    }
-    else if (parameters.lj == FmmLJ::Split)
-    {
-        what = "fmm-lj = split";
     }
     else if (inputrec.eI == IntegrationAlgorithm::NM)
     {
@@ -124,6 +121,35 @@ std::string whyNoFmmOnRanks(const t_inputrec& inputrec,
                         : "coulombtype = FMM with " + what
                                   + " runs on one rank only. Start one rank for each simulation (-ntmpi 1) "
                                     "and use more OpenMP threads (-ntomp).";
+}
+
+FmmChoice shareFmmChoice(const t_commrec& cr, const FmmChoice& choice)
+{
+    SharedChoice shared;
+    shared.accuracy       = choice.accuracy;
+    shared.m2l            = choice.m2l;
+    shared.order          = choice.order;
+    shared.depth          = choice.depth;
+    shared.separation     = choice.separation;
+    shared.numCoordinates = static_cast<int>(choice.x.size());
+    std::copy(choice.grid.begin(), choice.grid.end(), shared.grid);
+    std::copy(choice.box.begin(), choice.box.end(), shared.box);
+    broadcastToRanks(cr, sizeof(shared), &shared);
+
+    FmmChoice taken  = choice;
+    taken.accuracy   = shared.accuracy;
+    taken.m2l        = shared.m2l;
+    taken.order      = shared.order;
+    taken.depth      = shared.depth;
+    taken.separation = shared.separation;
+    std::copy(shared.grid, shared.grid + DIM, taken.grid.begin());
+    std::copy(shared.box, shared.box + DIM * DIM, taken.box.begin());
+    taken.x.resize(shared.numCoordinates);
+    if (!taken.x.empty())
+    {
+        broadcastToRanks(cr, taken.x.size() * sizeof(taken.x[0]), taken.x.data());
+    }
+    return taken;
 }
 
 FmmRanks::FmmRanks(const t_commrec& cr, const t_inputrec& inputrec, const gmx_mtop_t& mtop) :
@@ -245,14 +271,14 @@ std::unique_ptr<FmmSolver> makeFmmSolver(const t_commrec&           cr,
     {
         solver = make(box, x);
     }
-    parameters.choice = shareChoice(cr, solver ? solver->choiceForOtherRanks() : FmmChoice());
+    parameters.choice = shareFmmChoice(cr, solver ? solver->choiceForOtherRanks() : FmmChoice());
     if (!solver)
     {
         parameters.isChosenByMainRank = true;
         solver                        = make(box, x);
     }
     auto ranks     = std::make_unique<FmmRanks>(cr, inputrec, mtop);
-    bool isDivided = solver->hasCellsOfOneLevel();
+    bool isDivided = solver->canBeDivided();
     broadcastToRanks(cr, sizeof(isDivided), &isDivided);
     solver->setRanks(std::move(ranks), isDivided);
     return solver;

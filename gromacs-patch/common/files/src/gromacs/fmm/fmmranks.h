@@ -31,6 +31,7 @@ class DeviceStreamManager;
 class FmmSolver;
 class StepWorkload;
 enum class TaskTarget : int;
+struct FmmChoice;
 struct FmmParameters;
 struct FmmRankWork;
 
@@ -38,16 +39,21 @@ struct FmmRankWork;
  *
  * \param[in]     inputrec         The input record
  * \param[in]     numPmeRanks      The user's number with mdrun -npme
+ * \param[in]     numDomainsAlongZ The last number of mdrun -dd, 0 without
  * \param[in]     numFmmGpus       The user's number with mdrun -fmmgpus, 0 without
  * \param[in]     fmmTarget        The user's choice with mdrun -fmm
- * \param[in,out] nonbondedTarget  The user's choice with mdrun -nb; with ranks that are processes
- * then the CPU, if that was left to mdrun
+ * \param[in,out] nonbondedTarget  The user's choice with mdrun -nb; with ranks that are processes,
+ * with pbc = xy and with fmm-lj = split then the CPU, if that was left to mdrun
  */
 std::string whyNoFmmOnRanks(const t_inputrec& inputrec,
                             int               numPmeRanks,
+                            int               numDomainsAlongZ,
                             int               numFmmGpus,
                             TaskTarget        fmmTarget,
                             TaskTarget*       nonbondedTarget);
+
+//! Returns the choice of the main rank, with its coordinates; all ranks have to call it, and those of others do not matter
+FmmChoice shareFmmChoice(const t_commrec& cr, const FmmChoice& choice);
 
 /*! \libinternal \brief
  * The atoms of all ranks

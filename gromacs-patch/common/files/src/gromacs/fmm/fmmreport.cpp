@@ -199,7 +199,8 @@ void logFmmRanks(const int numRanks, const bool isDivided, const MDLogger& mdlog
                         "cells, and is sent the atoms in and near them. Ranges follow the "
                         "measured work of the ranks."
                       : "FMM: each of the %d ranks computes the interactions of all "
-                        "atoms and keeps the forces on its own. That is so with an octree. "
+                        "atoms and keeps the forces on its own. That is so with an octree "
+                        "and with pbc = xy. "
                         "All other interactions are divided over the ranks. With one rank "
                         "and as many OpenMP threads the FMM itself is faster.";
     GMX_LOG(mdlog.info).asParagraph().appendTextFormatted(how, numRanks);

@@ -348,6 +348,15 @@ public:
         }
     }
 
+    //! Returns what was chosen, with the coordinates that are kept
+    FmmChoice choiceForOtherRanks() const
+    {
+        FmmChoice choice = plan_->asked();
+        choice.x         = choice_->x;
+        choice.box       = choice_->box;
+        return choice;
+    }
+
     //! See FmmSolver::followAtoms()
     void followAtoms(ArrayRef<const RVec> x, const matrix box, const int64_t step)
     {
@@ -355,6 +364,35 @@ public:
         {
             return;
         }
+        if (!ranks_)
+        {
+            followAllAtoms(x, box, step);
+            return;
+        }
+        // The main rank measures and chooses, others take what it has chosen
+        const ArrayRef<const RVec> xOfAll    = ranks_->gather(x);
+        const int                  numBefore = remeasurements_.numChosen;
+        const bool                 isMain    = isMainRank(ranks_->commrec());
+        if (isMain)
+        {
+            followAllAtoms(xOfAll, box, step);
+        }
+        bool isChosen = remeasurements_.numChosen > numBefore;
+        broadcastToRanks(ranks_->commrec(), sizeof(isChosen), &isChosen);
+        if (isChosen)
+        {
+            const FmmChoice choice =
+                    shareFmmChoice(ranks_->commrec(), isMain ? choiceForOtherRanks() : FmmChoice());
+            if (!isMain)
+            {
+                takeNewPlan(xOfAll, box, &choice);
+            }
+        }
+    }
+
+    //! The same, with the coordinates of all atoms
+    void followAllAtoms(ArrayRef<const RVec> x, const matrix box, const int64_t step)
+    {
         const double            spread   = fmmSpread(fmmPbcType(parameters_), x);
         FmmMeasurementSchedule& schedule = choice_->schedule;
         if (isFirstSearch_)
@@ -398,7 +436,7 @@ public:
         {
             try
             {
-                takeNewPlan(x, box);
+                takeNewPlan(x, box, nullptr);
                 remeasurements_.numChosen++;
                 if (mdlog_ != nullptr)
                 {
@@ -418,12 +456,12 @@ public:
         return true;
     }
 
-    //! Chooses parameters for these coordinates, and makes the plan anew, on the same devices
-    void takeNewPlan(ArrayRef<const RVec> x, const matrix box)
+    //! Chooses parameters for these coordinates, unless the main rank has, and makes the plan anew, on the same devices
+    void takeNewPlan(ArrayRef<const RVec> x, const matrix box, const FmmChoice* ofMainRank)
     {
         const gmxfmm_info info = plan_->info();
         FmmParameters     anew = parameters_;
-        anew.choice            = FmmChoice();
+        anew.choice            = ofMainRank != nullptr ? *ofMainRank : FmmChoice();
         std::vector<int> devices(info.devices, info.devices + (gpu_ ? info.num_devices : 0));
         auto             plan = std::make_unique<FmmPlan>(
                 anew, mtop_, box, x, epsfac_, reproducible_, numThreads_, devices);
@@ -926,6 +964,18 @@ real FmmSolver::pairSearchDensity(const GridCorners& region, ArrayRef<const Atom
     return fmmPairSearchDensity(region, impl_->numAtomsOnGrid_, impl_->occupiedVolume_);
 }
 
+real FmmSolver::homeDensity(const real atomDensity, ArrayRef<const AtomInfo> atomInfo) const
+{
+    real density = atomDensity;
+    if (impl_->parameters_.periodicity == FmmPeriodicity::Film)
+    {
+        // The occupied volume is an estimate on the low side, so it is used where it makes a difference
+        const real occupied = static_cast<real>(impl_->mtop_.natoms) / impl_->occupiedVolume_;
+        density             = occupied > 2 * atomDensity ? occupied : atomDensity;
+    }
+    return density * fmmShareOnPairSearchGrid(atomInfo);
+}
+
 void FmmSolver::setAtoms(ArrayRef<const real>           charges,
                          ArrayRef<const real>           chargesB,
                          const ListOfLists<int>&        exclusions,
@@ -957,9 +1007,10 @@ void FmmSolver::setGpuRanks(std::unique_ptr<FmmGpuRanks> gpuRanks, std::unique_p
     impl_->ranks_    = std::move(ranks);
 }
 
-bool FmmSolver::hasCellsOfOneLevel() const
+bool FmmSolver::canBeDivided() const
 {
-    return impl_->plan_->info().m2l == GMXFMM_M2L_FFT;
+    return impl_->plan_->info().m2l == GMXFMM_M2L_FFT
+           && impl_->parameters_.periodicity == FmmPeriodicity::Box;
 }
 
 void FmmSolver::setHomeAtoms(ArrayRef<const int> home)
@@ -988,7 +1039,7 @@ void FmmSolver::setHomeAtoms(ArrayRef<const int> home)
 
 FmmChoice FmmSolver::choiceForOtherRanks() const
 {
-    return impl_->plan_->asked();
+    return impl_->choiceForOtherRanks();
 }
 
 void FmmSolver::calculate(ArrayRef<const RVec> x,

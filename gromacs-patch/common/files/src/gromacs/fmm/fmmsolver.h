@@ -120,6 +120,15 @@ public:
      */
     real pairSearchDensity(const GridCorners& region, ArrayRef<const AtomInfo> atomInfo);
 
+    /*! \brief Returns the number density for which columns of the pair-search grid of a domain are made
+     *
+     * It is that of the atoms on the grid. In a film with vacuum between its atoms it is that where atoms are.
+     *
+     * \param[in] atomDensity  Number density of all atoms at home
+     * \param[in] atomInfo     Of the atoms at home
+     */
+    real homeDensity(real atomDensity, ArrayRef<const AtomInfo> atomInfo) const;
+
     /*! \brief Sets charges and exclusions, at each change of the order of atoms
      *
      * \param[in] charges     Charges, those of lambda = 0 where they are perturbed
@@ -148,8 +157,8 @@ public:
      * \param[in] ranks     Charges and groups of all atoms, on the main rank
      */
     void setGpuRanks(std::unique_ptr<FmmGpuRanks> gpuRanks, std::unique_ptr<FmmRanks> ranks);
-    //! Returns whether cells are of one level
-    bool hasCellsOfOneLevel() const;
+    //! Returns whether the library can divide the FMM over ranks: with cells of one level in a periodic box
+    bool canBeDivided() const;
     //! Sets which atoms of the topology are at home, at each partition of atoms over ranks
     void setHomeAtoms(ArrayRef<const int> home);
     //! Returns what was chosen, for the solvers of other ranks

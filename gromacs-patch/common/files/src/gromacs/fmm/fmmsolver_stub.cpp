@@ -78,6 +78,11 @@ real FmmSolver::pairSearchDensity(const GridCorners& /*region*/, ArrayRef<const 
     return -1;
 }
 
+real FmmSolver::homeDensity(real atomDensity, ArrayRef<const AtomInfo> /*atomInfo*/) const
+{
+    return atomDensity;
+}
+
 void FmmSolver::setAtoms(ArrayRef<const real> /*charges*/,
                          ArrayRef<const real> /*chargesB*/,
                          const ListOfLists<int>& /*exclusions*/,
@@ -91,7 +96,7 @@ void FmmSolver::setGpuRanks(std::unique_ptr<FmmGpuRanks> /*gpuRanks*/, std::uniq
 {
 }
 
-bool FmmSolver::hasCellsOfOneLevel() const
+bool FmmSolver::canBeDivided() const
 {
     return false;
 }

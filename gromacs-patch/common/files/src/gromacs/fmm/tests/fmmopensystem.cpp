@@ -93,6 +93,22 @@ TEST(FmmOpenSystemTest, GridOfAFilmHasAllAtomsAlongZ)
     EXPECT_GT(corners.upper[ZZ], 2);
 }
 
+TEST(FmmOpenSystemTest, DomainOfAFilmExtendsAlongZAsFarAsItsFiniteAtoms)
+{
+    const real        nan   = std::numeric_limits<real>::quiet_NaN();
+    RVec              lower = { 1, 2, 100 }, upper = { 3, 4, 200 };
+    std::vector<RVec> x = { { -7, 1, nan }, { -2, 8, 50 }, { -3, -9, -4 } };
+    setExtentAlongZ(x, &lower, &upper);
+    expectEqual(RVec(1, 2, -4), lower);
+    expectEqual(RVec(3, 4, 50), upper);
+    for (const size_t numAtoms : { 1, 0 })
+    {
+        x.resize(numAtoms);
+        setExtentAlongZ(x, &lower, &upper);
+        EXPECT_REAL_EQ(c_openMinimumExtent, upper[ZZ] - lower[ZZ]) << "without a finite atom";
+    }
+}
+
 TEST(FmmOpenSystemTest, OpenGridHasSomeExtentAroundFlatMolecules)
 {
     const std::vector<RVec> x       = { { -1, 0, 2 }, { 1, 0, 2 } };

@@ -73,9 +73,13 @@ TEST_F(FmmPairListTest, FindsAtomsOffTheGridThatStayHome)
 {
     constexpr AtomInfo          on = sc_atomInfo_HasVdw, off = sc_atomInfo_NotOnPairSearchGrid;
     const std::vector<AtomInfo> atomInfo = { on, off, off, on, off };
-    EXPECT_THAT(fmmHomeAtomsOffPairSearchGrid(atomInfo, {}), ::testing::ElementsAre(1, 2, 4));
+    // The last one has come from another domain
+    const std::vector<int> globalIndices = { 14, 11, 17, 12, 3 };
+    EXPECT_THAT(fmmHomeAtomsOffPairSearchGrid(atomInfo, {}, globalIndices),
+                ::testing::ElementsAre(4, 1, 2));
     const std::vector<int> moved = { -1, 0, -1, 3, 4 };
-    EXPECT_THAT(fmmHomeAtomsOffPairSearchGrid(atomInfo, moved), ::testing::ElementsAre(1, 4));
+    EXPECT_THAT(fmmHomeAtomsOffPairSearchGrid(atomInfo, moved, globalIndices),
+                ::testing::ElementsAre(4, 1));
     EXPECT_FLOAT_EQ(0.4, fmmShareOnPairSearchGrid(atomInfo));
     EXPECT_FLOAT_EQ(1, fmmShareOnPairSearchGrid({}));
 }
