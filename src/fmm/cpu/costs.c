@@ -17,4 +17,5 @@ const fmm_costs fmm_costs_cpu = {
     .last_order   = {GMXFMM_MAX_ORDER_SINGLE, GMXFMM_MAX_ORDER},
     .choice_steps = 15,
     .adapts       = 1,
+    .skips_far    = 1,
 };

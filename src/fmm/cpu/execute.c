@@ -136,9 +136,26 @@ static void near_field(gmxfmm_plan* plan, fmm_wanted wanted, fmm_step_sums* sums
     fmm_lap_alone(plan, &clock, &plan->info.time_near);
 }
 
+/* Whether all particles of an open system are in one cell, and so near to one another. */
+static int all_are_near(const gmxfmm_plan* plan)
+{
+    const fmm_cells* c = &plan->domain.cells;
+    return plan->cpu->conv != NULL && !fmm_has_images(c->periodic) && c->inner[0] == 1 && c->inner[1] == 1 &&
+           c->inner[2] == 1;
+}
+
 static void far_field(gmxfmm_plan* plan, fmm_wanted wanted, fmm_step_sums* sums)
 {
     const int first = fmm_far_is_first(plan, wanted);
+    if (all_are_near(plan))
+    {
+        if (first)
+        {
+            clear_fields(plan);
+            fmm_particle_sums(plan, sums->first);
+        }
+        return;
+    }
     plan->cpu->path->far(plan, wanted == FMM_VIRIAL ? sums->strain : NULL); /* adds up times of its own */
 
     double clock = fmm_time();

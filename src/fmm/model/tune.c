@@ -264,7 +264,12 @@ static double cost(const fmm_problem* problem, const fmm_cells* cells, double n,
         slowness *= cbrt(fmm_fft_slowness(cells->n[d]));
         two_steps = two_steps && fmm_two_step_radix(cells->n[d]);
     }
-    const double pairs = n * n / used_cells * cells->num_near * c->pair * (is_double ? c->pair_double : 1);
+    const double all_pairs = n * n * c->pair * (is_double ? c->pair_double : 1);
+    if (c->skips_far && used_cells == 1 && !fmm_has_images(problem->periodic))
+    {
+        return all_pairs + c->gather;
+    }
+    const double pairs = all_pairs / used_cells * cells->num_near;
     const double near =
         pairs + (double)used_cells * cells->num_near * c->gather + used_cells * c->cell * (is_double ? 2 : 1);
     const double far =
