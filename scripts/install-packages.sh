@@ -16,7 +16,7 @@ packages=(
 if [ "$GROMACS_VERSION" != "$DEFAULT_VERSION" ]; then
     packages+=(git python3-venv) # its source, and a newer cmake from PyPI where Debian's is too old
 fi
-case ${1:-} in --tests | --all) packages+=(libgtest-dev valgrind git clang-format pkg-config python3-venv python3-numpy
+case ${1:-} in --tests | --all) packages+=(libgtest-dev valgrind git clang-format pkg-config python3-venv python3-numpy zsh
     libopenmpi-dev openmpi-bin libmpich-dev mpich) ;; esac # the treecode on several ranks
 if [ "${1:-}" = --all ]; then packages+=(gcc-aarch64-linux-gnu g++-aarch64-linux-gnu qemu-user); fi
 

@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
-# Completion of the commands and options of gmxfmm for bash, as gmxfmm help has them. For zsh:
-#   autoload -U +X bashcompinit && bashcompinit && source THIS_FILE
+# Completion of the commands and options of gmxfmm for bash, as gmxfmm help has them. completion.zsh reads it, too.
 _gmxfmm() {
     local current=${COMP_WORDS[COMP_CWORD]} before=${COMP_WORDS[COMP_CWORD - 1]} program=${COMP_WORDS[0]} words="" line name rest
     COMPREPLY=()

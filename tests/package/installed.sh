@@ -74,6 +74,15 @@ offered "fmm treecode auto" solve salt.txt --method ""
 offered "rotation" solve salt.txt --m2l ro
 offered "" solve sal
 offered "" solve salt.txt --exclude pa
+# what zsh makes of a line and a tab
+if command -v zsh >/dev/null; then
+    for line in "gmxfmm so|solve" "gmxfmm solve salt.txt --acc|--accuracy" "gmxfmm solve salt.txt --m2l ro|rotation"; do
+        shown=$(zsh -f "$here/completion.zsh" "$prefix" "${line%|*}")
+        [[ $shown == *"${line##*|}"* ]] || fail "completion of zsh of '${line%|*}': $shown"
+    done
+else
+    echo "no zsh: its completion is not tested"
+fi
 page=$(find "$prefix" -name gmxfmm.1)
 [ -s "$page" ] || fail "no manual page"
 if command -v mandoc >/dev/null; then
