@@ -62,7 +62,8 @@ def nvalchemi(x, q, box, cutoff, alpha_cutoff, mesh_over_smearing):
     torch.set_num_threads(1)
     alpha = alpha_cutoff / cutoff
     places, charges, cell = torch.tensor(x), torch.tensor(q), torch.tensor(numpy.diag(box))[None]
-    pairs, start, shifts = neighbor_list(places, cutoff, cell=cell, pbc=torch.tensor([[True] * 3]), return_neighbor_list=True)
+    room = 32 + int(2 * 4 / 3 * numpy.pi * cutoff**3)  # of neighbours, twice as many as there are
+    pairs, start, shifts = neighbor_list(places, cutoff, cell=cell, pbc=torch.tensor([[True] * 3]), return_neighbor_list=True, max_neighbors=room)
 
     def step():
         return particle_mesh_ewald(places, charges, cell, alpha=alpha, mesh_spacing=mesh_over_smearing / alpha / 2**0.5, spline_order=5,

@@ -174,10 +174,10 @@ class AtTargets(unittest.TestCase):
         places = scattered(self.random, 40, 1.0)
         with gmxfmm.Plan(x, q, accuracy=1e-6, num_threads=1) as plan:
             self.assertTrue(np.isfinite(plan.measured_error))
-            order = plan.info.order
             plan.set_targets(places, measure=False)
             self.assertTrue(np.isnan(plan.measured_error))
-            self.assertEqual((plan.step(x).potential.shape, plan.info.order), ((40,), order))
+            # cells and order are those that the model has for places so far away
+            self.assertLess(rms_error(plan.step(x).potential, direct_at(places, x, q)[0]), 1e-6)
             plan.set_targets(places, x, measure=True)
             self.check(plan, x, q, places, 1e-6)
         with gmxfmm.Plan(x, q, targets=places, measure=False, order=12) as plan:
