@@ -15,8 +15,9 @@
 #include "fmm/state.h"
 #include "fmm/status.h"
 
-/* By how much the number of cells may grow before the octree is compared again. */
-static const double c_spread = 4;
+/* By how much the number of cells may grow before the octree is compared again; in an open system until there is one
+ * for so many particles, as many as fill a cell. */
+static const double c_spread = 4, c_inCell = 8;
 
 static fmm_problem problem_of(gmxfmm_plan* plan, int64_t n)
 {
@@ -116,7 +117,7 @@ static void compare_again_if_spread(gmxfmm_plan* plan, const double* low, const 
     }
     fmm_open_grid(plan->particles.n, low, high, &edge, grid);
     fmm_domain_set_grid(plan, grid, plan->domain.separation); /* which the octree is compared with */
-    if (num_cells(grid) > fmax((double)plan->particles.n, c_spread * plan->tuning.compared_cells))
+    if (num_cells(grid) > fmax((double)plan->particles.n / c_inCell, c_spread * plan->tuning.compared_cells))
     {
         plan->tuning.compared_cells = num_cells(grid);
         plan->tuning.done           = 0;
