@@ -116,7 +116,7 @@ GMXFMM_API gmxfmm_status gmxfmm_measure(const gmxfmm_reference* reference,
 
 /* The same for a plan as it is. It must have the charges and exclusions of the reference, and a box in which these are.
  * Its cells may have followed particles that were elsewhere before. Afterwards its particles are assigned at the
- * reference's x. Errors: NULL, MEMORY, those of assign and execute. */
+ * reference's x. Errors: NULL, MEMORY, OPTION (the plan has dipoles), those of assign and execute. */
 GMXFMM_API gmxfmm_status gmxfmm_measure_plan(const gmxfmm_reference* reference,
                                              gmxfmm_plan*            plan,
                                              gmxfmm_measurement*     measurement,

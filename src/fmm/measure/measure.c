@@ -720,6 +720,12 @@ gmxfmm_status gmxfmm_measure_plan(const gmxfmm_reference* reference,
     {
         return status;
     }
+    if (fmm_plan_has_dipoles(plan))
+    {
+        return fmm_say(
+            message, message_size, GMXFMM_ERROR_OPTION,
+            "the plan has dipoles, which a reference has not: measure without them (gmxfmm_set_dipoles with NULL)");
+    }
     void* force = fmm_measure_room(reference);
     if (force == NULL)
     {

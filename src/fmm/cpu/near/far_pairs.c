@@ -11,6 +11,17 @@
 
 #include "fmm/cpu/ranks.h"
 
+#define DIPOLE_T double
+#define DIPOLE_R double
+#include "fmm/math/dipoles.h"
+
+enum
+{
+    c_virial = 9, /* of a row: virial, energy */
+    c_energy = c_virial,
+    c_taken  = c_energy + 1
+};
+
 /* Of one particle over its row: phi, field, q r r^T / r^3 (xx, yy, zz, xy, xz, yz). */
 enum
 {
@@ -82,6 +93,60 @@ sum_row(const fmm_cpu* cpu, const double (*box)[3], const double* here, int begi
     memcpy(out, sums, sizeof(sums));
 }
 
+/* Particle s of a plan with dipoles; sum: energy and virial of its row. */
+static void
+take_dipoles(const gmxfmm_plan* plan, const double (*box)[3], double unit, int s, fmm_wanted wanted, double* sum)
+{
+    const fmm_cpu*          cpu = plan->cpu;
+    const fmm_arrays        a   = fmm_arrays_of(&cpu->sources);
+    const fmm_dipole_arrays of  = fmm_dipole_arrays_of(&cpu->sources);
+    const double            q = (double)a.q[s], *here = cpu->far_places[s];
+    const double            mu[3] = {(double)of.mu[0][s], (double)of.mu[1][s], (double)of.mu[2][s]};
+    double                  phi = 0, e[3] = {0, 0, 0}, gradient[6] = {0, 0, 0, 0, 0, 0};
+    for (int k = cpu->mask_far[s]; k < cpu->mask_start[s + 1]; k++)
+    {
+        const int    j        = cpu->mask[k];
+        const double image[3] = {fmm_image(cpu->images[k], 0), fmm_image(cpu->images[k], 1),
+                                 fmm_image(cpu->images[k], 2)};
+        double       r[3], other[3], v[3], force[3];
+        for (int d = 0; d < 3; d++)
+        {
+            r[d] =
+                here[d] - cpu->far_places[j][d] - (image[0] * box[0][d] + image[1] * box[1][d] + image[2] * box[2][d]);
+            r[d]     = r[d] * unit;
+            other[d] = (double)of.mu[d][j];
+        }
+        const double        w = 1 / sqrt(dipole_dot(r, r)), w2 = w * w;
+        const dipole_source from = dipole_see(cpu->far_places[j][3], other, r, w);
+        phi += from.potential * w;
+        for (int d = 0; d < 3; d++)
+        {
+            e[d] += dipole_field(&from, d) * w2;
+            v[d] = mu[d] * w;
+        }
+        for (int i = 0; i < 6; i++)
+        {
+            gradient[i] += dipole_gradient(&from, i) * w2 * w;
+        }
+        dipole_force(&from, q, v, force);
+        fmm_add_symmetric(0.25 * w, from.n, force, sum); /* every pair is counted twice */
+    }
+    a.far_phi[s] -= (real)phi;
+    a.ex[s] -= (real)e[0];
+    a.ey[s] -= (real)e[1];
+    a.ez[s] -= (real)e[2];
+    for (int i = 0; i < 6 && fmm_wants_gradient(plan, wanted); i++)
+    {
+        of.gradient[i][s] -= (real)gradient[i];
+    }
+    for (int d = 0; d < 3; d++)
+    {
+        const int next = (d + 1) % 3, last = (d + 2) % 3;
+        sum[6 + d] -= 0.25 * (mu[next] * e[last] - mu[last] * e[next]);
+    }
+    sum[c_energy] -= 0.5 * (q * phi - dipole_dot(mu, e));
+}
+
 /* Particle s; sum: energy and virial of its row. */
 static inline void
 take_row(const gmxfmm_plan* plan, const double (*box)[3], double unit, int s, fmm_wanted wanted, double* sum)
@@ -109,7 +174,7 @@ take_row(const gmxfmm_plan* plan, const double (*box)[3], double unit, int s, fm
         a.ez[s] -= (real)(out[c_field + 2] * two);
     }
     /* every pair is counted twice */
-    sum[6] -= 0.5 * (double)a.q[s] * out[c_phi] * one;
+    sum[c_energy] -= 0.5 * (double)a.q[s] * out[c_phi] * one;
     for (int i = 0; i < 6; i++)
     {
         sum[i] += 0.25 * (double)a.q[s] * out[c_square + i] * one;
@@ -120,8 +185,8 @@ void fmm_far_pairs(gmxfmm_plan* plan, fmm_wanted wanted, double* energy, double*
 {
     const fmm_cells* c     = &plan->domain.cells;
     const int*       start = plan->cpu->sources.cell_start;
-    const int        rows  = plan->cpu->partial_rows;
-    const fmm_range  own   = fmm_own_rows(plan);
+    const int        rows = plan->cpu->partial_rows, dipoles = fmm_has_dipoles(plan);
+    const fmm_range  own = fmm_own_rows(plan);
     double           box[3][3];
     if (!plan->cpu->any_far && !plan->cpu->shares.any_far)
     {
@@ -135,11 +200,19 @@ void fmm_far_pairs(gmxfmm_plan* plan, fmm_wanted wanted, double* energy, double*
 #pragma omp parallel for schedule(dynamic) num_threads(plan->num_threads)
     for (int row = own.begin; row < own.end; row++)
     {
-        double    t[7]  = {0};
+        double    t[c_taken] = {0};
         const int begin = start[fmm_row_cell(plan, row)], end = start[fmm_row_cell(plan, row + 1)];
         for (int s = begin; s < end && plan->cpu->any_far; s++)
         {
-            if (plan->cpu->mask_far[s] < plan->cpu->mask_start[s + 1])
+            if (plan->cpu->mask_far[s] >= plan->cpu->mask_start[s + 1])
+            {
+                continue;
+            }
+            if (dipoles)
+            {
+                take_dipoles(plan, (const double(*)[3])box, unit, s, wanted, t);
+            }
+            else
             {
                 take_row(plan, (const double(*)[3])box, unit, s, wanted, t);
             }
@@ -150,8 +223,8 @@ void fmm_far_pairs(gmxfmm_plan* plan, fmm_wanted wanted, double* energy, double*
     for (int row = 0; row < rows; row++)
     {
         const double* t = plan->cpu->partial + (size_t)row * FMM_PARTIAL;
-        *energy += t[6];
-        for (int i = 0; i < 6 && wanted == FMM_VIRIAL; i++)
+        *energy += t[c_energy];
+        for (int i = 0; i < c_virial && wanted == FMM_VIRIAL; i++)
         {
             virial[i] += t[i];
         }
