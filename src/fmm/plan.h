@@ -33,7 +33,7 @@ gmxfmm_status fmm_create_shared(gmxfmm_plan**           plan,
                                 char*                   message,
                                 size_t                  message_size);
 
-/* Whether particles have dipoles, which no system that is measured has. */
+/* Whether particles have dipoles. */
 int fmm_plan_has_dipoles(const gmxfmm_plan* plan);
 
 /* Makes cells for the box as it is, as an assignment does first. Errors: MEMORY, OPTION, UNSUPPORTED. */

@@ -733,3 +733,105 @@ TEST(Dipoles, ActOnTargets)
         }
     }
 }
+
+/* A liquid of charges and dipoles: what is chosen for an accuracy reaches it, in forces and torques. */
+class MeasuredDipoles : public testing::TestWithParam<Boundary>
+{
+};
+
+static gmxfmm_system viewOf(const SystemView& view, const DipoleSystem& s)
+{
+    gmxfmm_system system = view.get();
+    system.mu            = s.mu.data();
+    return system;
+}
+
+TEST_P(MeasuredDipoles, ReachWhatIsAsked)
+{
+    const bool   open = GetParam() == Boundary::Open;
+    DipoleSystem s    = withDipoles(open ? droplet(1000, 5, 7) : ions(boxOfVolume(boxTypes()[3], 512), 512, 4), 0.4, 5);
+    const SystemView     view(s, GetParam());
+    const DipoleSolution reference =
+        open ? dipoleDirect(s)
+             : solveDipoles(s, withBoundary(explicitOptions(22, evenGrid(boxTypes()[3], 4), 2), GetParam()));
+    for (const double accuracy : {1e-3, 1e-5})
+    {
+        const gmxfmm_system system      = viewOf(view, s);
+        gmxfmm_options      options     = withBoundary(askedOptions(accuracy), GetParam());
+        options.method                  = GMXFMM_METHOD_AUTO; /* the FMM's alone */
+        gmxfmm_plan*       plan         = nullptr;
+        gmxfmm_measurement chosen       = sized<gmxfmm_measurement>();
+        char               message[512] = "";
+        ASSERT_EQ(gmxfmm_create_measured(&plan, &options, &system, &chosen, nullptr, nullptr, message, sizeof(message)),
+                  GMXFMM_OK)
+            << message;
+        std::vector<double> force(s.x.size()), torque(s.x.size());
+        gmxfmm_output       output = sized<gmxfmm_output>();
+        output.force               = force.data();
+        output.torque              = torque.data();
+        ASSERT_EQ(gmxfmm_execute(plan, s.x.data(), &output), GMXFMM_OK) << gmxfmm_message(plan);
+        const double found = std::max(relativeRms(force, reference.force), relativeRms(torque, reference.torque));
+        EXPECT_LT(found, accuracy);
+        EXPECT_NEAR(chosen.error, found, 0.11 * accuracy); /* a reference is exact to a tenth of the accuracy */
+        gmxfmm_info info = sized<gmxfmm_info>();
+        ASSERT_EQ(gmxfmm_get_info(plan, &info), GMXFMM_OK);
+        EXPECT_EQ(info.method, GMXFMM_FMM);
+        EXPECT_LT(info.measured_error, accuracy);
+        EXPECT_EQ(gmxfmm_set_dipoles(plan, system.n, system.mu), GMXFMM_OK);
+        ASSERT_EQ(gmxfmm_get_info(plan, &info), GMXFMM_OK);
+        EXPECT_TRUE(std::isnan(info.measured_error)) << "they may be others";
+        gmxfmm_destroy(plan);
+    }
+}
+
+TEST_P(MeasuredDipoles, WithoutForcesAreMeasuredInTheirUnits)
+{
+    const DipoleSystem  s = cubicDipoles(6, [](int x, int y) { return (x + y) % 2 == 0 ? 1.0 : -1.0; });
+    const SystemView    view(s, GetParam());
+    const gmxfmm_system system       = viewOf(view, s);
+    gmxfmm_options      options      = withBoundary(askedOptions(1e-3), GetParam());
+    gmxfmm_plan*        plan         = nullptr;
+    char                message[512] = "";
+    ASSERT_EQ(gmxfmm_create_measured(&plan, &options, &system, nullptr, nullptr, nullptr, message, sizeof(message)),
+              GMXFMM_OK)
+        << message;
+    gmxfmm_info info = sized<gmxfmm_info>();
+    ASSERT_EQ(gmxfmm_get_info(plan, &info), GMXFMM_OK);
+    EXPECT_LT(info.measured_error, 1e-3);
+    EXPECT_EQ(info.zero_forces, GetParam() == Boundary::Open ? 0 : 1);
+    gmxfmm_destroy(plan);
+}
+
+static std::string boundaryName(const testing::TestParamInfo<Boundary>& param)
+{
+    return param.param == Boundary::Open ? "Open" : "Periodic";
+}
+
+INSTANTIATE_TEST_SUITE_P(Boundaries, MeasuredDipoles, testing::Values(Boundary::Tinfoil, Boundary::Open), boundaryName);
+
+TEST(DipoleErrors, OfMeasurements)
+{
+    const DipoleSystem  s = mixtureIn(boxTypes()[0]);
+    const SystemView    view(s, Boundary::Tinfoil);
+    const gmxfmm_system charges = view.get(), both = viewOf(view, s);
+    gmxfmm_options      options      = askedOptions(1e-3);
+    gmxfmm_reference*   reference    = nullptr;
+    char                message[512] = "";
+    gmxfmm_measurement  m            = sized<gmxfmm_measurement>();
+    DipolePlan          plan(s, explicitOptions(10, 4, 4, 4, 1));
+    ASSERT_EQ(gmxfmm_reference_create(&reference, &options, &charges, message, sizeof(message)), GMXFMM_OK) << message;
+    EXPECT_EQ(gmxfmm_measure_plan(reference, plan.get(), &m, message, sizeof(message)), GMXFMM_ERROR_OPTION);
+    EXPECT_NE(std::string(message).find("dipoles"), std::string::npos) << message;
+    gmxfmm_reference_destroy(reference);
+    ASSERT_EQ(gmxfmm_reference_create(&reference, &options, &both, message, sizeof(message)), GMXFMM_OK) << message;
+    EXPECT_EQ(gmxfmm_measure_plan(reference, plan.get(), &m, message, sizeof(message)), GMXFMM_OK) << message;
+    EXPECT_GT(m.error, 0);
+    EXPECT_LT(m.error, 1e-2);
+    gmxfmm_reference_destroy(reference);
+    gmxfmm_plan* made = nullptr;
+    options           = withBoundary(options, Boundary::Open);
+    options.method    = GMXFMM_TREECODE;
+    EXPECT_EQ(gmxfmm_create_measured(&made, &options, &both, nullptr, nullptr, nullptr, message, sizeof(message)),
+              GMXFMM_ERROR_UNSUPPORTED);
+    EXPECT_NE(std::string(message).find("dipoles"), std::string::npos) << message;
+}

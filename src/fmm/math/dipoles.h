@@ -13,64 +13,82 @@
 #define FMM_DIPOLES_H
 
 #include "fmm/math/host_device.h"
-#include "fmm/math/strain.h"
+
+/* Written out: compilers keep arrays that loops go through in memory. */
+typedef struct
+{
+    DIPOLE_T x, y, z;
+} dipole_vector;
+
+static inline FMM_HD DIPOLE_T dipole_dot(dipole_vector a, dipole_vector b)
+{
+    return a.x * b.x + a.y * b.y + a.z * b.z;
+}
+
+static inline FMM_HD dipole_vector dipole_times(dipole_vector a, DIPOLE_T b)
+{
+    const dipole_vector product = {a.x * b, a.y * b, a.z * b};
+    return product;
+}
 
 /* A source as its target sees it. */
 typedef struct
 {
-    DIPOLE_T n[3], u[3], potential, e, g; /* potential: without w */
+    dipole_vector n, u;
+    DIPOLE_T      potential, e, g; /* potential: without w */
 } dipole_source;
 
-static inline FMM_HD DIPOLE_T dipole_dot(const DIPOLE_T* a, const DIPOLE_T* b)
+static inline FMM_HD dipole_source dipole_see(DIPOLE_T q, dipole_vector mu, dipole_vector r, DIPOLE_T w)
 {
-    return a[0] * b[0] + a[1] * b[1] + a[2] * b[2];
-}
-
-/* r and mu: three components each. */
-static inline FMM_HD dipole_source dipole_see(DIPOLE_T q, const DIPOLE_T* mu, const DIPOLE_T* r, DIPOLE_T w)
-{
-    dipole_source s;
-    for (int d = 0; d < 3; d++)
-    {
-        s.n[d] = r[d] * w;
-        s.u[d] = mu[d] * w;
-    }
-    const DIPOLE_T along = dipole_dot(s.u, s.n);
-    s.potential          = q + along;
-    s.e                  = q + along * (DIPOLE_R)3;
-    s.g                  = q * (DIPOLE_R)3 + along * (DIPOLE_R)15;
+    const dipole_vector n = dipole_times(r, w), u = dipole_times(mu, w);
+    const DIPOLE_T      along = dipole_dot(u, n);
+    const dipole_source s     = {n, u, q + along, q + along * (DIPOLE_R)3, q * (DIPOLE_R)3 + along * (DIPOLE_R)15};
     return s;
 }
 
-/* Component d of E / w^2. */
-static inline FMM_HD DIPOLE_T dipole_field(const dipole_source* s, int d)
+/* E / w^2. */
+static inline FMM_HD dipole_vector dipole_field(const dipole_source* s)
 {
-    return s->e * s->n[d] - s->u[d];
+    const dipole_vector field = {s->e * s->n.x - s->u.x, s->e * s->n.y - s->u.y, s->e * s->n.z - s->u.z};
+    return field;
 }
 
-/* Element i of the gradient of E over w^3: xx, yy, zz, xy, xz, yz. */
-static inline FMM_HD DIPOLE_T dipole_gradient(const dipole_source* s, int i)
+/* Adds w^3 times its gradient to sum[6]: xx, yy, zz, xy, xz, yz. With v = 3 u - g n / 2 it is e delta + v n + n v. */
+static inline FMM_HD void dipole_add_gradient(const dipole_source* s, DIPOLE_T w3, DIPOLE_T* sum)
 {
-    const int      a = fmm_tensor_row(i), b = fmm_tensor_column(i);
-    const DIPOLE_T cross = s->u[a] * s->n[b] + s->n[a] * s->u[b];
-    DIPOLE_T       value = cross * (DIPOLE_R)3 - s->g * (s->n[a] * s->n[b]);
-    if (a == b)
-    {
-        value = value + s->e;
-    }
-    return value;
+    const DIPOLE_T      half = s->g * (DIPOLE_R)0.5, three = w3 * (DIPOLE_R)3, e = s->e * w3;
+    const dipole_vector n = s->n;
+    const dipole_vector v = {s->u.x * three - n.x * half * w3, s->u.y * three - n.y * half * w3,
+                             s->u.z * three - n.z * half * w3};
+    sum[0]                = sum[0] + (v.x * n.x * (DIPOLE_R)2 + e);
+    sum[1]                = sum[1] + (v.y * n.y * (DIPOLE_R)2 + e);
+    sum[2]                = sum[2] + (v.z * n.z * (DIPOLE_R)2 + e);
+    sum[3]                = sum[3] + (v.x * n.y + v.y * n.x);
+    sum[4]                = sum[4] + (v.x * n.z + v.z * n.x);
+    sum[5]                = sum[5] + (v.y * n.z + v.z * n.y);
 }
 
 /* Force over w^2 on a target with charge q and dipole mu, v = mu w. */
-static inline FMM_HD void dipole_force(const dipole_source* s, DIPOLE_T q, const DIPOLE_T* v, DIPOLE_T* force)
+static inline FMM_HD dipole_vector dipole_force(const dipole_source* s, DIPOLE_T q, dipole_vector v)
 {
-    const DIPOLE_T along = dipole_dot(v, s->n);
-    const DIPOLE_T on_n  = q * s->e - s->g * along + dipole_dot(v, s->u) * (DIPOLE_R)3;
-    const DIPOLE_T on_u  = along * (DIPOLE_R)3 - q;
-    for (int d = 0; d < 3; d++)
-    {
-        force[d] = on_n * s->n[d] + on_u * s->u[d] + s->e * v[d];
-    }
+    const DIPOLE_T      along = dipole_dot(v, s->n);
+    const DIPOLE_T      on_n  = q * s->e - s->g * along + dipole_dot(v, s->u) * (DIPOLE_R)3;
+    const DIPOLE_T      on_u  = along * (DIPOLE_R)3 - q;
+    const dipole_vector force = {on_n * s->n.x + on_u * s->u.x + s->e * v.x, on_n * s->n.y + on_u * s->u.y + s->e * v.y,
+                                 on_n * s->n.z + on_u * s->u.z + s->e * v.z};
+    return force;
+}
+
+/* Adds w times the symmetric part of n (x) force to sum[6]. */
+static inline FMM_HD void dipole_add_lever(const dipole_source* s, dipole_vector force, DIPOLE_T w, DIPOLE_T* sum)
+{
+    const dipole_vector f = dipole_times(force, w), n = s->n;
+    sum[0] = sum[0] + n.x * f.x;
+    sum[1] = sum[1] + n.y * f.y;
+    sum[2] = sum[2] + n.z * f.z;
+    sum[3] = sum[3] + (n.x * f.y + n.y * f.x) * (DIPOLE_R)0.5;
+    sum[4] = sum[4] + (n.x * f.z + n.z * f.x) * (DIPOLE_R)0.5;
+    sum[5] = sum[5] + (n.y * f.z + n.z * f.y) * (DIPOLE_R)0.5;
 }
 
 #endif

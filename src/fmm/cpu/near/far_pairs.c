@@ -101,49 +101,44 @@ take_dipoles(const gmxfmm_plan* plan, const double (*box)[3], double unit, int s
     const fmm_arrays        a   = fmm_arrays_of(&cpu->sources);
     const fmm_dipole_arrays of  = fmm_dipole_arrays_of(&cpu->sources);
     const double            q = (double)a.q[s], *here = cpu->far_places[s];
-    const double            mu[3] = {(double)of.mu[0][s], (double)of.mu[1][s], (double)of.mu[2][s]};
-    double                  phi = 0, e[3] = {0, 0, 0}, gradient[6] = {0, 0, 0, 0, 0, 0};
+    const dipole_vector     mu  = {(double)of.mu[0][s], (double)of.mu[1][s], (double)of.mu[2][s]};
+    dipole_vector           e   = {0, 0, 0};
+    double                  phi = 0, gradient[6] = {0, 0, 0, 0, 0, 0}, lever[6] = {0, 0, 0, 0, 0, 0};
     for (int k = cpu->mask_far[s]; k < cpu->mask_start[s + 1]; k++)
     {
         const int    j        = cpu->mask[k];
         const double image[3] = {fmm_image(cpu->images[k], 0), fmm_image(cpu->images[k], 1),
                                  fmm_image(cpu->images[k], 2)};
-        double       r[3], other[3], v[3], force[3];
+        double       r[3];
         for (int d = 0; d < 3; d++)
         {
-            r[d] =
-                here[d] - cpu->far_places[j][d] - (image[0] * box[0][d] + image[1] * box[1][d] + image[2] * box[2][d]);
-            r[d]     = r[d] * unit;
-            other[d] = (double)of.mu[d][j];
+            const double shift = image[0] * box[0][d] + image[1] * box[1][d] + image[2] * box[2][d];
+            r[d]               = (here[d] - cpu->far_places[j][d] - shift) * unit;
         }
-        const double        w = 1 / sqrt(dipole_dot(r, r)), w2 = w * w;
-        const dipole_source from = dipole_see(cpu->far_places[j][3], other, r, w);
+        const dipole_vector at    = {r[0], r[1], r[2]},
+                            other = {(double)of.mu[0][j], (double)of.mu[1][j], (double)of.mu[2][j]};
+        const double        w = 1 / sqrt(dipole_dot(at, at)), w2 = w * w;
+        const dipole_source from  = dipole_see(cpu->far_places[j][3], other, at, w);
+        const dipole_vector field = dipole_field(&from);
         phi += from.potential * w;
-        for (int d = 0; d < 3; d++)
-        {
-            e[d] += dipole_field(&from, d) * w2;
-            v[d] = mu[d] * w;
-        }
-        for (int i = 0; i < 6; i++)
-        {
-            gradient[i] += dipole_gradient(&from, i) * w2 * w;
-        }
-        dipole_force(&from, q, v, force);
-        fmm_add_symmetric(0.25 * w, from.n, force, sum); /* every pair is counted twice */
+        e.x += field.x * w2;
+        e.y += field.y * w2;
+        e.z += field.z * w2;
+        dipole_add_gradient(&from, w2 * w, gradient);
+        dipole_add_lever(&from, dipole_force(&from, q, dipole_times(mu, w)), w, lever);
     }
     a.far_phi[s] -= (real)phi;
-    a.ex[s] -= (real)e[0];
-    a.ey[s] -= (real)e[1];
-    a.ez[s] -= (real)e[2];
+    a.ex[s] -= (real)e.x;
+    a.ey[s] -= (real)e.y;
+    a.ez[s] -= (real)e.z;
     for (int i = 0; i < 6 && fmm_wants_gradient(plan, wanted); i++)
     {
         of.gradient[i][s] -= (real)gradient[i];
+        sum[i] += 0.25 * lever[i]; /* every pair is counted twice */
     }
-    for (int d = 0; d < 3; d++)
-    {
-        const int next = (d + 1) % 3, last = (d + 2) % 3;
-        sum[6 + d] -= 0.25 * (mu[next] * e[last] - mu[last] * e[next]);
-    }
+    sum[6] -= 0.25 * (mu.y * e.z - mu.z * e.y);
+    sum[7] -= 0.25 * (mu.z * e.x - mu.x * e.z);
+    sum[8] -= 0.25 * (mu.x * e.y - mu.y * e.x);
     sum[c_energy] -= 0.5 * (q * phi - dipole_dot(mu, e));
 }
 

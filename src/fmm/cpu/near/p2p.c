@@ -448,37 +448,34 @@ static inline int dipole_sums(fmm_wanted wanted)
     return wanted == FMM_VIRIAL ? c_dipoleSums : wanted == FMM_GRADIENT ? c_lever : c_gradient;
 }
 
-/* q, mu: the target's, for a virial. */
-static inline void interact_dipoles(
-    const near_list* list, int j, const vreal* x, vreal q, const vreal* mu, fmm_wanted wanted, vreal sum[c_dipoleSums])
+/* x, q, mu: the target's, the last two for a virial. */
+static inline void interact_dipoles(const near_list* list,
+                                    int              j,
+                                    dipole_vector    x,
+                                    vreal            q,
+                                    dipole_vector    mu,
+                                    fmm_wanted       wanted,
+                                    vreal            sum[c_dipoleSums])
 {
-    const vreal         r[3]  = {x[0] - *(const vreal*)(list->x + j), x[1] - *(const vreal*)(list->y + j),
-                                 x[2] - *(const vreal*)(list->z + j)};
-    const vreal         of[3] = {*(const vreal*)(list->mu[0] + j), *(const vreal*)(list->mu[1] + j),
-                                 *(const vreal*)(list->mu[2] + j)};
+    const dipole_vector r  = {x.x - *(const vreal*)(list->x + j), x.y - *(const vreal*)(list->y + j),
+                              x.z - *(const vreal*)(list->z + j)};
+    const dipole_vector of = {*(const vreal*)(list->mu[0] + j), *(const vreal*)(list->mu[1] + j),
+                              *(const vreal*)(list->mu[2] + j)};
     const vreal         r2 = dipole_dot(r, r), t = fmm_rsqrt_estimate(r2, list->kept[j / VLEN]);
-    const vreal         w = t * ((real)1.5 - (real)0.5 * r2 * t * t), w2 = w * w, w3 = w2 * w;
-    const dipole_source s = dipole_see(*(const vreal*)(list->q + j), of, r, w);
+    const vreal         w = t * ((real)1.5 - (real)0.5 * r2 * t * t), w2 = w * w;
+    const dipole_source s     = dipole_see(*(const vreal*)(list->q + j), of, r, w);
+    const dipole_vector field = dipole_field(&s);
     sum[c_phi] += s.potential * w;
-    for (int d = 0; d < 3; d++)
+    sum[c_field] += field.x * w2;
+    sum[c_field + 1] += field.y * w2;
+    sum[c_field + 2] += field.z * w2;
+    if (wanted >= FMM_VIRIAL)
     {
-        sum[c_field + d] += dipole_field(&s, d) * w2;
-    }
-    for (int i = 0; i < 6 && wanted >= FMM_VIRIAL; i++)
-    {
-        sum[c_gradient + i] += dipole_gradient(&s, i) * w3;
+        dipole_add_gradient(&s, w2 * w, sum + c_gradient);
     }
     if (wanted == FMM_VIRIAL)
     {
-        const vreal v[3] = {mu[0] * w, mu[1] * w, mu[2] * w};
-        vreal       force[3];
-        dipole_force(&s, q, v, force);
-        for (int i = 0; i < 6; i++)
-        {
-            const int   a = fmm_tensor_row(i), b = fmm_tensor_column(i);
-            const vreal product = a == b ? s.n[a] * force[a] : (s.n[a] * force[b] + s.n[b] * force[a]) * (real)0.5;
-            sum[c_lever + i] += product * w;
-        }
+        dipole_add_lever(&s, dipole_force(&s, q, dipole_times(mu, w)), w, sum + c_lever);
     }
 }
 
@@ -492,10 +489,12 @@ static inline void target_dipoles(const near_list*      list,
                                   fmm_wanted            wanted,
                                   real*                 out)
 {
-    const int   sums = dipole_sums(wanted);
-    const real  one  = 1 / to->unit;
-    const vreal zero = {0}, x[3] = {zero + to->x[s], zero + to->y[s], zero + to->z[s]};
-    vreal       q = zero, mu[3] = {zero, zero, zero}, sum[c_dipoleSums], block[c_dipoleSums];
+    const int           sums = dipole_sums(wanted);
+    const real          one  = 1 / to->unit;
+    const vreal         zero = {0};
+    vreal               q    = zero, sum[c_dipoleSums], block[c_dipoleSums];
+    const dipole_vector x    = {zero + to->x[s], zero + to->y[s], zero + to->z[s]};
+    dipole_vector       mu   = {zero, zero, zero};
     for (int i = 0; i < sums; i++)
     {
         sum[i] = zero;
@@ -503,10 +502,9 @@ static inline void target_dipoles(const near_list*      list,
     if (wanted == FMM_VIRIAL)
     {
         q += own_q[s];
-        for (int d = 0; d < 3; d++)
-        {
-            mu[d] += own_mu[d][s] * one;
-        }
+        mu.x += own_mu[0][s] * one;
+        mu.y += own_mu[1][s] * one;
+        mu.z += own_mu[2][s] * one;
     }
     for (int begin = 0; begin < num; begin += c_block)
     {
