@@ -47,6 +47,8 @@ typedef struct fmm_backend
 
     /* The charges of the plan are new; where it fails, the plan has none. */
     gmxfmm_status (*set_charges)(gmxfmm_plan* plan);
+    /* Room for dipoles, or none of them any more, as plan->charges has them. NULL: not offered. */
+    gmxfmm_status (*set_dipoles)(gmxfmm_plan* plan);
     /* x: places of the plan's targets in the array type, where the caller has them. */
     gmxfmm_status (*set_targets)(gmxfmm_plan* plan, const void* x);
     /* Excluded pairs, checked; both NULL if there are none. start has n + 1 elements. NULL: not offered. */

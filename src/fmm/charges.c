@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Charges: checked, copied, added up, and told to the backend. */
+/* Charges and dipoles: checked, copied, added up, and told to the backend. */
 #include "fmm/charges.h"
 
 #include <math.h>
@@ -19,9 +19,18 @@ enum
     c_parts = 256 /* of a sum, so that it has the same bits with any number of threads */
 };
 
+static void free_dipoles(gmxfmm_plan* plan)
+{
+    free(plan->charges.mu);
+    plan->bytes -= plan->charges.mu_bytes;
+    plan->charges.mu       = NULL;
+    plan->charges.mu_bytes = 0;
+}
+
 void fmm_charges_free(gmxfmm_plan* plan)
 {
     fmm_charge_derivatives_free(plan);
+    free_dipoles(plan);
     free(plan->charges.q);
     plan->bytes -= plan->charges.bytes;
     plan->charges.q     = NULL;
@@ -34,7 +43,7 @@ static double get_charge(const void* q, gmxfmm_precision type, int64_t i)
     return type == GMXFMM_DOUBLE ? ((const double*)q)[i] : (double)((const float*)q)[i];
 }
 
-/* The first charge that is not finite, or n. */
+/* The first number that is not finite, or n. */
 static int64_t find_bad(const gmxfmm_plan* plan, int64_t n, const void* q)
 {
     const gmxfmm_precision type = plan->options.array_type;
@@ -147,6 +156,81 @@ gmxfmm_status gmxfmm_set_charges(gmxfmm_plan* plan, int64_t n, const void* q)
         fmm_charges_free(plan); /* no rank goes on with charges that others do not have */
     }
     return status;
+}
+
+/* Whether dipoles can be set, and what is in the way. */
+static gmxfmm_status check_dipoles(gmxfmm_plan* plan, int64_t n, const void* mu)
+{
+    if (plan->backend->set_dipoles == NULL)
+    {
+        return fmm_fail(plan, GMXFMM_ERROR_UNSUPPORTED,
+                        "dipoles are offered by the FMM on a CPU, on one rank: use method = fmm, device = cpu and "
+                        "gmxfmm_create");
+    }
+    if (plan->charges.q == NULL)
+    {
+        return fmm_fail(plan, GMXFMM_ERROR_ORDER, "set_charges must come before set_dipoles");
+    }
+    if (n != plan->particles.n)
+    {
+        return fmm_fail(plan, GMXFMM_ERROR_OPTION,
+                        "number of dipoles is %lld, and there are %lld particles: set one of each", (long long)n,
+                        (long long)plan->particles.n);
+    }
+    if (plan->options.min_distance > 0)
+    {
+        return fmm_fail(plan, GMXFMM_ERROR_OPTION, "min_distance is for charges alone: set none of it with dipoles");
+    }
+    const gmxfmm_status status = fmm_check_threads(plan);
+    const int64_t       bad    = status == GMXFMM_OK ? find_bad(plan, 3 * n, mu) : 3 * n;
+    return bad < 3 * n
+               ? fmm_fail(plan, GMXFMM_ERROR_CHARGE, "dipole of particle %lld is not finite", (long long)bad / 3)
+               : status;
+}
+
+static gmxfmm_status set_dipoles(gmxfmm_plan* plan, int64_t n, const void* mu)
+{
+    if (mu == NULL && !fmm_has_dipoles(plan))
+    {
+        return GMXFMM_OK;
+    }
+    gmxfmm_status status = mu != NULL ? check_dipoles(plan, n, mu) : GMXFMM_OK;
+    if (status != GMXFMM_OK)
+    {
+        return status;
+    }
+    plan->charges.version++;
+    if (mu == NULL || !fmm_has_dipoles(plan))
+    {
+        fmm_particles_unassign(plan);
+    }
+    if (mu == NULL)
+    {
+        free_dipoles(plan);
+        return plan->backend->set_dipoles(plan);
+    }
+    if (!fmm_has_dipoles(plan))
+    {
+        const size_t before    = plan->bytes;
+        plan->charges.mu       = fmm_alloc(plan, 3 * (size_t)n * sizeof(double));
+        plan->charges.mu_bytes = plan->bytes - before;
+        status                 = plan->charges.mu != NULL ? plan->backend->set_dipoles(plan) : GMXFMM_ERROR_MEMORY;
+        if (status != GMXFMM_OK)
+        {
+            free_dipoles(plan);
+            return fmm_fail(plan, GMXFMM_ERROR_MEMORY, "out of memory for %lld dipoles", (long long)n);
+        }
+    }
+    for (int64_t i = 0; i < 3 * n; i++)
+    {
+        plan->charges.mu[i] = get_charge(mu, plan->options.array_type, i);
+    }
+    return GMXFMM_OK;
+}
+
+gmxfmm_status gmxfmm_set_dipoles(gmxfmm_plan* plan, int64_t n, const void* mu)
+{
+    return plan == NULL ? GMXFMM_ERROR_NULL : fmm_agree(plan, set_dipoles(plan, n, mu));
 }
 
 gmxfmm_status gmxfmm_enqueue_charges(gmxfmm_plan* plan, int64_t count, const int* index, const void* q, void* stream)

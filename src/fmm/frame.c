@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "fmm/math/strain.h"
 #include "fmm/memory.h"
 #include "fmm/status.h"
 
@@ -213,11 +214,58 @@ void fmm_frame_targets(const gmxfmm_plan* plan, const double* before, double* x,
     }
 }
 
+/* Into the caller's axes. */
+static void turn_tensor(const double* axes, double* tensor)
+{
+    double half[9], turned[9];
+    for (int d = 0; d < 3; d++)
+    {
+        const double column[3] = {tensor[d], tensor[3 + d], tensor[6 + d]};
+        turn(axes, 1, column, half + 3 * d);
+    }
+    for (int d = 0; d < 3; d++)
+    {
+        const double row[3] = {half[d], half[3 + d], half[6 + d]};
+        turn(axes, 1, row, turned + 3 * d);
+    }
+    memcpy(tensor, turned, sizeof(turned));
+}
+
+/* The same of num tensors in six numbers each. */
+static void turn_symmetric(const gmxfmm_plan* plan, void* array, size_t num)
+{
+    const int is_double = plan->options.array_type == GMXFMM_DOUBLE;
+#pragma omp parallel for schedule(static) num_threads(plan->num_threads)
+    for (size_t i = 0; i < num; i++)
+    {
+        double full[9];
+        for (int k = 0; k < 6; k++)
+        {
+            const size_t at = 6 * i + (size_t)k;
+            const double v  = is_double ? ((const double*)array)[at] : (double)((const float*)array)[at];
+            full[3 * fmm_tensor_row(k) + fmm_tensor_column(k)] = v;
+            full[3 * fmm_tensor_column(k) + fmm_tensor_row(k)] = v;
+        }
+        turn_tensor(plan->frame.axes, full);
+        for (int k = 0; k < 6; k++)
+        {
+            const double v = full[3 * fmm_tensor_row(k) + fmm_tensor_column(k)];
+            if (is_double)
+            {
+                ((double*)array)[6 * i + (size_t)k] = v;
+            }
+            else
+            {
+                ((float*)array)[6 * i + (size_t)k] = (float)v;
+            }
+        }
+    }
+}
+
 void fmm_frame_results(const gmxfmm_plan* plan, gmxfmm_output* output, size_t num)
 {
-    void* const array[2] = {output->force, output->field};
-    double      half[9], turned[9];
-    for (int i = 0; i < 2 && plan->frame.turned; i++)
+    void* const array[3] = {output->force, output->field, output->torque};
+    for (int i = 0; i < 3 && plan->frame.turned; i++)
     {
         if (array[i] != NULL)
         {
@@ -226,16 +274,11 @@ void fmm_frame_results(const gmxfmm_plan* plan, gmxfmm_output* output, size_t nu
     }
     if (output->want_virial && plan->frame.turned)
     {
-        for (int d = 0; d < 3; d++)
-        {
-            turn(plan->frame.axes, 1, output->virial + 3 * d, half + 3 * d); /* its columns */
-        }
-        for (int d = 0; d < 3; d++)
-        {
-            const double row[3] = {half[d], half[3 + d], half[6 + d]};
-            turn(plan->frame.axes, 1, row, turned + 3 * d);
-        }
-        memcpy(output->virial, turned, sizeof(turned)); /* symmetric */
+        turn_tensor(plan->frame.axes, output->virial);
+    }
+    if (output->field_gradient != NULL && plan->frame.turned)
+    {
+        turn_symmetric(plan, output->field_gradient, num);
     }
 }
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * gmxfmm computes Coulomb energies, forces and the virial of point charges by the fast multipole method.
+ * gmxfmm computes Coulomb energies, forces and the virial of point charges and dipoles by the fast multipole method.
  *
  *   positions  x[3*i+d], any unit of length (GROMACS: nm); boxes are row vectors a, b, c
  *   charges    q[i], any unit of charge (GROMACS: e)
@@ -9,6 +9,14 @@
  *   energy     1/2 sum_i q_i phi_i, in two parts: near (pairs in near cells) and far (all the rest)
  *   virial     Xi = -1/2 sum_pairs r_ij (x) F_ij, row-major 3x3; tr Xi = -E/2
  *   f          options.prefactor, multiplied once, on output
+ *
+ * Particles may have point dipoles mu[3*i+d] beside their charges (gmxfmm_set_dipoles; Stone 2013, chapter 3):
+ *
+ *   potential  phi_i has + f * sum_j mu_j . r_ij / r_ij^3, r_ij from j to i
+ *   gradient   G_ab = d E_b / d x_a at a particle, symmetric; its trace is -4 pi f Q / V in a box with net charge Q,
+ * else zero force      F_i = q_i E_i + G mu_i;  torque T_i = mu_i x E_i energy     1/2 sum_i (q_i phi_i - mu_i . E_i)
+ *   virial     as above, half the derivative of the energy by x_b += x_a strain_ab, dipoles kept. It is not symmetric:
+ *              Xi_xy - Xi_yx = 1/2 sum_i T_z, and so on in turn. Its trace is not -E/2
  *
  * A periodic system with a net charge has a uniform neutralising background. Any vectors of its lattice are a box.
  *
@@ -195,6 +203,9 @@ typedef struct
     double* charge_gradient;
     double  outside; /* result, always: how far the worst particle is outside its cell, in cells. 0: none is; also with
                       * the treecode, and with check = off. INFINITY: 100 or more */
+    /* Only plans with dipoles have these; dipoles of zero length give the field gradient of charges. */
+    void* torque;         /* mu x E, 3 n (not of targets) */
+    void* field_gradient; /* d E_b / d x_a, 6 n: xx, yy, zz, xy, xz, yz */
 } gmxfmm_output;
 
 /* Stages of a step on a device, for measurements. */
@@ -272,7 +283,8 @@ typedef enum
                                       * other cells are near each other than at the last assign, and where particles
                                       * have left the cells of a slab */
     GMXFMM_CAN_ENQUEUE_CHARGES = 32, /* enqueue_charges */
-    GMXFMM_CAN_CHARGE_GRADIENT = 64  /* set_charge_derivatives */
+    GMXFMM_CAN_CHARGE_GRADIENT = 64, /* set_charge_derivatives */
+    GMXFMM_CAN_DIPOLES         = 128 /* set_dipoles */
 } gmxfmm_capability;
 
 /* Version of the library, "major.minor.patch". */
@@ -319,7 +331,8 @@ GMXFMM_API gmxfmm_status gmxfmm_create(gmxfmm_plan**         plan,
  * next execute. Isotropic scaling costs nothing. Errors: NULL, BOX, UNSUPPORTED, MEMORY, DEVICE. */
 GMXFMM_API gmxfmm_status gmxfmm_set_box(gmxfmm_plan* plan, const double* box);
 
-/* Sets the number of particles and their charges, q[n] (copied). Clears exclusions and assignment when n changes.
+/* Sets the number of particles and their charges, q[n] (copied). Clears exclusions, dipoles and assignment when n
+ * changes.
  * Errors: NULL, OPTION (n < 0), CHARGE, MEMORY. */
 GMXFMM_API gmxfmm_status gmxfmm_set_charges(gmxfmm_plan* plan, int64_t n, const void* q);
 
@@ -334,6 +347,14 @@ GMXFMM_API gmxfmm_status gmxfmm_set_exclusions(gmxfmm_plan* plan, const int* sta
  * dq not finite), ORDER (there are no charges), UNSUPPORTED, MEMORY (there are none then). */
 GMXFMM_API gmxfmm_status
 gmxfmm_set_charge_derivatives(gmxfmm_plan* plan, int num, const int* start, const int* index, const double* dq);
+
+/* Sets dipoles of all n particles, mu[3n] of the array type, charge times length (copied); NULL: none. set_charges
+ * comes first, and keeps them while n stays. Assign anew where there were none before, and after NULL; other dipoles in
+ * place of some need none. Particles of one place must exclude each other unless one has neither charge nor dipole.
+ * Settings are chosen for charges, and predicted_error is theirs; measured_error becomes NAN. Errors: NULL, OPTION (n;
+ * min_distance), CHARGE (not finite), ORDER (there are no charges), UNSUPPORTED (a GPU, the treecode, several ranks),
+ * MEMORY (there are none then). */
+GMXFMM_API gmxfmm_status gmxfmm_set_dipoles(gmxfmm_plan* plan, int64_t n, const void* mu);
 
 /* Sets targets, places x[3n] (copied). From the next assign on potential and field are computed there and not at the
  * charges; n = 0: at the charges again. There are no forces, energies or virial then. measured_error becomes NAN, but a
@@ -371,7 +392,7 @@ typedef struct
 
 /* Does set_charges, set_box, assign and execute for each system. The plan is that of the last one then. Errors: those
  * of the four, for system `done`; OPTION: num < 0, or the plan has
- * targets, or excluded pairs or charge derivatives of another number of particles. */
+ * targets, or excluded pairs, charge derivatives or dipoles of another number of particles. */
 GMXFMM_API gmxfmm_status gmxfmm_execute_systems(gmxfmm_plan* plan, gmxfmm_systems* systems);
 
 /* Puts a step of a plan with device = CUDA on the caller's stream (a cudaStream_t; NULL: the legacy default stream).

@@ -18,6 +18,9 @@ typedef struct
     const void*   x_before;               /* 3 n: where particles might have been at the last assign; NULL: at x */
     int64_t       num_targets;            /* 0: none; targets have no excluded pairs */
     const void*   targets;                /* 3 num_targets: places where potential and field are computed, too */
+    const void* mu; /* 3 n: dipoles (gmxfmm_set_dipoles), which the FMM on a CPU takes; NULL: none. Errors of forces are
+                     * then the larger of these and of those of the torques over their RMS, or over f (mean |mu|)
+                     * (mean |q| / spacing^2) where torques are zero, |mu| / spacing counting as |q| */
 } gmxfmm_system;
 
 /* Forces on a system that errors of settings are measured against. */
@@ -67,8 +70,8 @@ typedef struct
  * With targets in the system execute gives potential and field there. The accuracy is reached there and at the charges.
  * For results at the charges call gmxfmm_set_targets with none, and assign.
  *
- * A sample of charges and targets measures open systems of 5,000 charges or more on a CPU without x_before, by direct
- * sums. Their error is the upper end of what the sample allows (3 standard deviations). uncertainty is 0, and
+ * A sample of charges and targets measures open systems of 5,000 charges or more on a CPU without x_before or mu, by
+ * direct sums. Their error is the upper end of what the sample allows (3 standard deviations). uncertainty is 0, and
  * virial_error is NAN. METHOD_AUTO tries the treecode only where the FMM has more than 10,000 near particles a
  * particle. Settings are the model's for the accuracy that reaches a third of what was asked or more. They are less
  * where an order makes more than that. Times decide nothing there.
@@ -114,9 +117,9 @@ GMXFMM_API gmxfmm_status gmxfmm_measure(const gmxfmm_reference* reference,
                                         char*                   message,
                                         size_t                  message_size);
 
-/* The same for a plan as it is. It must have the charges and exclusions of the reference, and a box in which these are.
- * Its cells may have followed particles that were elsewhere before. Afterwards its particles are assigned at the
- * reference's x. Errors: NULL, MEMORY, those of assign and execute. */
+/* The same for a plan as it is. It must have the charges, dipoles and exclusions of the reference, and a box in which
+ * these are. Its cells may have followed particles that were elsewhere before. Afterwards its particles are assigned at
+ * the reference's x. Errors: NULL, MEMORY, OPTION (one of the two has dipoles alone), those of assign and execute. */
 GMXFMM_API gmxfmm_status gmxfmm_measure_plan(const gmxfmm_reference* reference,
                                              gmxfmm_plan*            plan,
                                              gmxfmm_measurement*     measurement,

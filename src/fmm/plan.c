@@ -244,6 +244,11 @@ gmxfmm_status fmm_make_cells(gmxfmm_plan* plan)
     return follow_domain(plan);
 }
 
+int fmm_plan_has_dipoles(const gmxfmm_plan* plan)
+{
+    return fmm_has_dipoles(plan);
+}
+
 void fmm_forget_known_errors(gmxfmm_plan* plan)
 {
     plan->known_errors = NULL;
@@ -466,7 +471,20 @@ static gmxfmm_status check_step(gmxfmm_plan* plan, const void* force, int energy
     if (plan->particles.num_targets > 0 && (force != NULL || energy || virial))
     {
         return fmm_fail(plan, GMXFMM_ERROR_OPTION,
-                        "with targets there are a potential and a field, no forces, energies or virial of the charges");
+                        "with targets there are a potential and a field, no forces, torques, energies or virial of the "
+                        "charges");
+    }
+    return GMXFMM_OK;
+}
+
+/* Results that only plans with dipoles have. */
+static gmxfmm_status check_dipole_output(gmxfmm_plan* plan, const gmxfmm_output* output)
+{
+    if ((output->torque != NULL || output->field_gradient != NULL) && !fmm_has_dipoles(plan))
+    {
+        return fmm_fail(plan, GMXFMM_ERROR_ORDER,
+                        "set_dipoles must come before a step that gives torques or field gradients: with charges alone "
+                        "set dipoles of zero");
     }
     return GMXFMM_OK;
 }
@@ -498,8 +516,10 @@ static gmxfmm_status check_execute(gmxfmm_plan* plan, const void* x, gmxfmm_outp
     gmxfmm_status status = fmm_check_size(plan, output, sizeof(*output), "gmxfmm_output");
     if (status == GMXFMM_OK)
     {
-        status = check_step(plan, output->force, output->want_energy, output->want_virial);
+        status = check_step(plan, output->force != NULL ? output->force : output->torque, output->want_energy,
+                            output->want_virial);
     }
+    status = status == GMXFMM_OK ? check_dipole_output(plan, output) : status;
     if (status == GMXFMM_OK && output->charge_gradient != NULL)
     {
         status = check_gradient(plan);

@@ -102,6 +102,8 @@ typedef struct
     double  total[FMM_CHARGE_SETS]; /* sum of q */
     double  rest[FMM_CHARGE_SETS];  /* digits of the sum behind those of total */
     size_t  bytes;
+    double* mu; /* 3 n: dipoles, caller's order and axes; NULL: there are none */
+    size_t  mu_bytes;
 } fmm_charges;
 
 /* What the arrays of a far field were made for. */
@@ -197,6 +199,11 @@ struct gmxfmm_plan
     struct fmm_divided*        divided;        /* of the FMM's row for several (ranks/backend.c) */
     struct fmm_treecode_ranks* treecode_ranks; /* of the treecode's row for several (treecode/ranks/backend.c) */
 };
+
+static inline int fmm_has_dipoles(const gmxfmm_plan* plan)
+{
+    return plan->charges.mu != NULL;
+}
 
 /* What messages call particle i. */
 static inline long long fmm_particle_name(const gmxfmm_plan* plan, int64_t i)

@@ -138,6 +138,12 @@ TEST_P(Capabilities, OfChargeDerivatives)
                  GMXFMM_OK);
 }
 
+TEST_P(Capabilities, OfDipoles)
+{
+    expectStatus(GMXFMM_CAN_DIPOLES, gmxfmm_set_dipoles(plan_, n(), system_.x.data()), GMXFMM_OK);
+    EXPECT_EQ(gmxfmm_set_dipoles(plan_, n(), nullptr), GMXFMM_OK) << "there can be none everywhere";
+}
+
 TEST_P(Capabilities, OfTargets)
 {
     expectStatus(GMXFMM_CAN_TARGETS, gmxfmm_set_targets(plan_, 7, places_.data()), GMXFMM_OK);
@@ -196,7 +202,7 @@ TEST(CapabilitiesOfAPlan, AreThoseThatAreDocumented)
 {
     const System   s       = ions({3, 0, 0, 0, 3, 0, 0, 0, 3}, 40, 2);
     const unsigned charges = GMXFMM_CAN_VIRIAL | GMXFMM_CAN_CHARGE_GRADIENT; /* not of targets */
-    const unsigned fmm     = charges | GMXFMM_CAN_EXCLUDE | GMXFMM_CAN_TARGETS;
+    const unsigned fmm     = charges | GMXFMM_CAN_EXCLUDE | GMXFMM_CAN_TARGETS | GMXFMM_CAN_DIPOLES;
     auto           tree = treecode(), cells = explicitOptions(4, 3, 3, 3, 1);
     tree.device = cells.device = GMXFMM_CPU;
     Plan byCells(s, cells), byTreecode(s, tree);

@@ -151,6 +151,10 @@ TEST_P(Memory, IsGivenBack)
     for (int life = 0; life < lives; life++)
     {
         solve(s, options());
+        Plan plan(s, options());
+        ASSERT_EQ(gmxfmm_set_dipoles(plan.get(), static_cast<std::int64_t>(s.size()), s.x.data()), GMXFMM_OK);
+        plan.assign(s.x);
+        plan.energy(s.x);
     }
     /* The planner still remembers a little when timing goes another way; one row of anything is larger than 100 bytes a
      * life. */
@@ -176,6 +180,38 @@ TEST_P(Memory, DoesNotGrowFromAssignToAssign)
         settled = step == 99 ? static_cast<double>(plan.info().bytes) : settled;
     }
     EXPECT_LT(static_cast<double>(plan.info().bytes), 1.1 * settled);
+}
+
+/* Dipoles: no allocation in execute, nor where others take their place; all is told, and given back. */
+TEST_P(Memory, OfDipoles)
+{
+    const System   s = manyAtoms(12);
+    gmxfmm_options o = options();
+    o.num_threads    = 2;
+    Plan                plan(s, o);
+    const std::int64_t  n = static_cast<std::int64_t>(s.size());
+    std::vector<double> force(s.x.size()), torque(s.x.size()), gradient(2 * s.x.size());
+    gmxfmm_output       output = sized<gmxfmm_output>();
+    output.force               = force.data();
+    output.torque              = torque.data();
+    output.field_gradient      = gradient.data();
+    output.want_energy         = 1;
+    output.want_virial         = 1;
+    const std::size_t told = plan.info().bytes, before = heapBytes();
+    ASSERT_EQ(gmxfmm_set_dipoles(plan.get(), n, s.x.data()), GMXFMM_OK) << gmxfmm_message(plan.get());
+    plan.assign(s.x);
+    EXPECT_GT(plan.info().bytes, told + 100 * s.size()); /* twelve numbers in double precision, nine in the step's */
+    EXPECT_NEAR(static_cast<double>(plan.info().bytes - told), static_cast<double>(heapBytes() - before), 1e4);
+    ASSERT_EQ(gmxfmm_execute(plan.get(), s.x.data(), &output), GMXFMM_OK) << gmxfmm_message(plan.get());
+    const std::size_t calls = heapCalls();
+    for (int step = 0; step < 3; step++)
+    {
+        ASSERT_EQ(gmxfmm_execute(plan.get(), s.x.data(), &output), GMXFMM_OK);
+        ASSERT_EQ(gmxfmm_set_dipoles(plan.get(), n, s.x.data()), GMXFMM_OK);
+    }
+    EXPECT_EQ(heapCalls(), calls);
+    ASSERT_EQ(gmxfmm_set_dipoles(plan.get(), n, nullptr), GMXFMM_OK);
+    EXPECT_LT(plan.info().bytes, told + 100 * s.size()); /* scratch may stay */
 }
 
 INSTANTIATE_TEST_SUITE_P(

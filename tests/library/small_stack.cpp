@@ -72,6 +72,10 @@ gmxfmm_status callAll(const System& s, const gmxfmm_options& options, const gmxf
     then([&] { return open ? GMXFMM_OK : gmxfmm_set_box(plan, box.data()); });
     then([&] { return gmxfmm_assign(plan, s.x.data()); });
     then([&] { return gmxfmm_execute(plan, s.x.data(), &output); });
+    const bool dipoles = (gmxfmm_capabilities(plan) & GMXFMM_CAN_DIPOLES) != 0;
+    then([&] { return dipoles ? gmxfmm_set_dipoles(plan, n, s.x.data()) : GMXFMM_OK; });
+    then([&] { return gmxfmm_assign(plan, s.x.data()); });
+    then([&] { return gmxfmm_execute(plan, s.x.data(), &output); });
     output       = sized<gmxfmm_output>();
     output.field = force;
     then([&] { return gmxfmm_set_targets(plan, 1, s.box.data()); });

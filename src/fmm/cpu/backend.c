@@ -46,6 +46,13 @@ static gmxfmm_status set_charges(gmxfmm_plan* plan)
     return status;
 }
 
+/* The same for dipoles, and for what targets get of them. */
+static gmxfmm_status set_dipoles(gmxfmm_plan* plan)
+{
+    const gmxfmm_status status = fmm_particle_set_dipoles(plan, &plan->cpu->sources, 1);
+    return status == GMXFMM_OK ? fmm_particle_set_dipoles(plan, &plan->cpu->targets, 0) : status;
+}
+
 static gmxfmm_status set_targets(gmxfmm_plan* plan, const void* x)
 {
     fmm_particle_set* p      = &plan->cpu->targets;
@@ -53,6 +60,7 @@ static gmxfmm_status set_targets(gmxfmm_plan* plan, const void* x)
     if (p->n != plan->particles.num_targets)
     {
         status = fmm_particle_set_alloc(plan, p, plan->particles.num_targets);
+        status = status == GMXFMM_OK ? fmm_particle_set_dipoles(plan, p, 0) : status;
     }
     status = status == GMXFMM_OK ? fmm_particles_keep_targets(plan, x) : status;
     if (status != GMXFMM_OK || plan->particles.num_targets == 0)
@@ -184,7 +192,8 @@ static gmxfmm_status on_host(gmxfmm_plan* plan, const void** x, size_t num)
 static unsigned capabilities(const gmxfmm_plan* plan)
 {
     const unsigned of_charges = GMXFMM_CAN_VIRIAL | GMXFMM_CAN_CHARGE_GRADIENT;
-    return (plan->particles.num_targets == 0 ? of_charges : 0) | GMXFMM_CAN_EXCLUDE | GMXFMM_CAN_TARGETS;
+    const unsigned always     = GMXFMM_CAN_EXCLUDE | GMXFMM_CAN_TARGETS | GMXFMM_CAN_DIPOLES;
+    return (plan->particles.num_targets == 0 ? of_charges : 0) | always;
 }
 
 static void get_info(const gmxfmm_plan* plan, gmxfmm_info* info)
@@ -220,6 +229,7 @@ const fmm_backend        fmm_backend_cpu = {
            .create          = create,
            .destroy         = destroy,
            .set_charges     = set_charges,
+           .set_dipoles     = set_dipoles,
            .set_targets     = set_targets,
            .set_exclusions  = set_exclusions,
            .free_exclusions = free_exclusions,

@@ -116,6 +116,20 @@ static void clear_fields(const gmxfmm_plan* plan)
     memset(a.ex, 0, bytes);
     memset(a.ey, 0, bytes);
     memset(a.ez, 0, bytes);
+    for (int i = 0; i < 6 && fmm_has_dipoles(plan); i++)
+    {
+        memset(fmm_targets(plan)->gradient[i], 0, bytes);
+    }
+}
+
+/* Forces on dipoles need the gradient of the field, and their energies the field. */
+static fmm_wanted wanted_of_dipoles(const gmxfmm_output* output)
+{
+    const int field = output->field != NULL || output->torque != NULL || output->want_energy;
+    return output->want_virial                                       ? FMM_VIRIAL
+           : output->force != NULL || output->field_gradient != NULL ? FMM_GRADIENT
+           : field                                                   ? FMM_BOTH
+                                                                     : FMM_POTENTIAL;
 }
 
 static fmm_wanted wanted_of(const gmxfmm_output* output)
@@ -129,7 +143,7 @@ static void near_field(gmxfmm_plan* plan, fmm_wanted wanted, fmm_step_sums* sums
 {
     double clock = fmm_time();
     fmm_p2p(plan, wanted, sums->near_virial);
-    if (wanted == FMM_VIRIAL && !fmm_far_is_first(plan, wanted))
+    if (sums->apart && !fmm_far_is_first(plan, wanted))
     {
         fmm_particle_sums(plan, sums->first);
     }
@@ -173,10 +187,12 @@ static void far_field(gmxfmm_plan* plan, fmm_wanted wanted, fmm_step_sums* sums)
 
 gmxfmm_status fmm_step(gmxfmm_plan* plan, const void* x, gmxfmm_output* output)
 {
-    gmxfmm_info*     info   = &plan->info;
-    const fmm_wanted wanted = wanted_of(output);
+    gmxfmm_info*     info    = &plan->info;
+    const int        dipoles = fmm_has_dipoles(plan);
+    const fmm_wanted wanted  = dipoles ? wanted_of_dipoles(output) : wanted_of(output);
     fmm_step_sums    sums;
     memset(&sums, 0, sizeof(sums));
+    sums.apart               = output->want_virial || (dipoles && output->want_energy);
     plan->cpu->shares.failed = 0;
     follow_charges(plan);
     follow_shape(plan, output->want_virial);

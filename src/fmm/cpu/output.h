@@ -11,12 +11,15 @@ typedef struct
 {
     fmm_moments    moments; /* of the charges */
     fmm_background background;
-    double first[FMM_PARTIAL]; /* where a virial is wanted: fmm_particle_sums of the one field that comes first */
-    double near_virial[6];     /* P2P's */
+    int            apart;      /* whether the near field is to be told from the far one: for a virial, and for energies
+                                * of dipoles, in the fields */
+    double first[FMM_PARTIAL]; /* where it is: fmm_particle_sums of the one field that comes first */
+    double near_virial[6];     /* P2P's, symmetric part */
     double strain[6];          /* of the far field, where a virial is wanted */
 } fmm_step_sums;
 
-/* Sums over sorted particles into sum[FMM_PARTIAL]: 0..5 sym y (x) q E, 6 q phi near, 7 q phi far. */
+/* Sums over sorted particles into sum[FMM_PARTIAL]: 0..5 sym y (x) F, 6 q phi near, 7 q phi far; of dipoles 8 mu . E,
+ * 9..11 mu x E. */
 void fmm_particle_sums(gmxfmm_plan* plan, double* sum);
 
 /* Fills output. Errors, of results that are not finite: CHARGE, COINCIDENT, POSITION. */

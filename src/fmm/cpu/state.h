@@ -24,7 +24,12 @@ typedef struct
     void *  ex, *ey, *ez;       /* field, near and far, unit 1/u^2 */
     void*   given[3];           /* where fmm_has_given: the caller's numbers, times fmm_given_scale; else NULL */
     float (*reference)[3];      /* position in the cell at assign, in cells: tells which image of a particle is meant */
-    size_t bytes;               /* of all these */
+    size_t bytes;               /* of all these, without the next */
+    /* Of plans with dipoles. */
+    double* dipole;      /* 3 n, as charge: caller's unit and axes */
+    void*   mu[3];       /* their components, unit u, as of the step */
+    void*   gradient[6]; /* of the field, near and far, unit 1/u^3: xx, yy, zz, xy, xz, yz */
+    size_t  dipole_bytes;
 } fmm_particle_set;
 
 /* Box vectors in one number, as many bits for each direction. */
@@ -109,7 +114,7 @@ typedef struct fmm_cpu
     double (*far_places)[4]; /* where there are: positions in a step, and charges (near/far_pairs.c) */
     size_t far_capacity;     /* bytes that it has room for */
     int    near_capacity;    /* largest number of particles in a near set, padded */
-    int    uncharged;        /* whether any source has no charge */
+    int    uncharged;        /* whether any source has neither charge nor dipole */
 
     void*  scratch;       /* per thread: gathered near particles, expansions of a block of cells */
     size_t scratch_bytes; /* per thread */
@@ -123,6 +128,7 @@ typedef struct fmm_cpu
 
     int64_t charges_version, order_version; /* of charges and particles, that sources.charge are of */
     double  left_then, left_charge2;        /* of fmm_left, of the same; 0 where nobody looks */
+    double  left_dipole;                    /* what it multiplies the square of a dipole by, caller's unit */
     size_t  exclusion_bytes, grid_bytes;    /* of what belongs to the list of excluded pairs; to the grid */
 
     /* of the plan's precision, whose files alone know what is in them */
@@ -253,6 +259,12 @@ static inline void fmm_cell_centre(const gmxfmm_plan* plan, int cell, double* ce
     {
         centre[d] = place[d] + 0.5;
     }
+}
+
+/* What fmm_left takes for the square of a charge in a dipole mu[3] of a leaf, `edge` cells of the last level along. */
+static inline double fmm_left_dipole(const gmxfmm_plan* plan, const double* mu, double edge)
+{
+    return plan->cpu->left_dipole / (edge * edge) * (mu[0] * mu[0] + mu[1] * mu[1] + mu[2] * mu[2]);
 }
 
 /* Centre of a leaf of several levels, caller's unit. */

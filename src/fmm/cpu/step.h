@@ -16,6 +16,20 @@ typedef struct
     real *ex, *ey, *ez;
 } fmm_arrays;
 
+/* Those of dipoles. */
+typedef struct
+{
+    real *mu[3], *gradient[6];
+} fmm_dipole_arrays;
+
+static inline fmm_dipole_arrays fmm_dipole_arrays_of(const fmm_particle_set* p)
+{
+    const fmm_dipole_arrays a = {
+        {p->mu[0], p->mu[1], p->mu[2]},
+        {p->gradient[0], p->gradient[1], p->gradient[2], p->gradient[3], p->gradient[4], p->gradient[5]}};
+    return a;
+}
+
 static inline fmm_arrays fmm_arrays_of(const fmm_particle_set* p)
 {
     fmm_arrays a = {p->x, p->y, p->z, p->q, p->near_phi, p->far_phi, p->ex, p->ey, p->ez};
@@ -27,7 +41,7 @@ static inline fmm_arrays fmm_arrays_of(const fmm_particle_set* p)
 static inline size_t fmm_block_scratch(int order)
 {
     const size_t coef = (size_t)(order + 1) * (size_t)(order + 1) + VLEN, twice = 4 * coef; /* twice: of order 2p */
-    return (twice + 5 * coef) * sizeof(vreal);
+    return (twice + 6 * coef) * sizeof(vreal);
 }
 
 /* The scratch of the calling thread, for one stage at a time. */
@@ -49,8 +63,15 @@ typedef enum
     FMM_POTENTIAL = 0,
     FMM_FIELD,
     FMM_BOTH,
-    FMM_VIRIAL /* and both */
+    FMM_VIRIAL,  /* and both; with dipoles the gradient, too */
+    FMM_GRADIENT /* of the field, and both; with dipoles alone */
 } fmm_wanted;
+
+/* Whether the gradient of the field is: forces on dipoles are made of it. */
+static inline int fmm_wants_gradient(const gmxfmm_plan* plan, fmm_wanted wanted)
+{
+    return wanted == FMM_GRADIENT || (wanted == FMM_VIRIAL && fmm_has_dipoles(plan));
+}
 
 /* Whether the far field comes before the near one. A virial needs the forces of the far field alone, and beside those
  * of a close pair of an open system, which may be any number of times as large, their digits would be lost. */

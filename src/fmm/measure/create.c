@@ -74,13 +74,16 @@ static int has_choice(const gmxfmm_options* o)
 }
 
 /* The method that `auto` means where only one will do: that of the options that are set, the treecode for its kernels,
- * the FMM in a box, with excluded pairs, and where errors are wanted of particles that have moved; or `auto`. */
+ * the FMM in a box, with excluded pairs or dipoles, and where errors are wanted of particles that have moved; or
+ * `auto`.
+ */
 static gmxfmm_method possible_method(const gmxfmm_options* o, const gmxfmm_system* system)
 {
-    return fmm_option_of(GMXFMM_FMM, o) != NULL                                                   ? GMXFMM_FMM
-           : fmm_option_of(GMXFMM_TREECODE, o) != NULL                                            ? GMXFMM_TREECODE
-           : o->boundary != GMXFMM_OPEN || system->excl_start != NULL || system->x_before != NULL ? GMXFMM_FMM
-                                                                                                  : GMXFMM_METHOD_AUTO;
+    return fmm_option_of(GMXFMM_FMM, o) != NULL        ? GMXFMM_FMM
+           : fmm_option_of(GMXFMM_TREECODE, o) != NULL ? GMXFMM_TREECODE
+           : o->boundary != GMXFMM_OPEN || system->excl_start != NULL || system->x_before != NULL || system->mu != NULL
+               ? GMXFMM_FMM
+               : GMXFMM_METHOD_AUTO;
 }
 
 /* Settles `auto`; where it takes times the options are those of the FMM. */

@@ -73,6 +73,7 @@ static void text_of(gmxfmm_plan* plan, gmxfmm_status status, char* message, size
 gmxfmm_status fmm_measure_assign(gmxfmm_plan* plan, const gmxfmm_system* s, char* message, size_t size)
 {
     gmxfmm_status status = gmxfmm_set_charges(plan, s->n, s->q);
+    status               = status == GMXFMM_OK ? gmxfmm_set_dipoles(plan, s->n, s->mu) : status;
     status               = status == GMXFMM_OK ? gmxfmm_set_exclusions(plan, s->excl_start, s->excl_list) : status;
     status               = status == GMXFMM_OK ? fmm_targets_set(plan, s) : status;
     status               = status == GMXFMM_OK ? gmxfmm_assign(plan, s->x) : status;
@@ -91,10 +92,17 @@ gmxfmm_status fmm_measure_plan(const gmxfmm_system*  s,
     return status == GMXFMM_OK ? fmm_measure_assign(*plan, s, message, size) : status;
 }
 
-/* Forces, force[3 n], and virial[9] (NULL: none) of the system, with the present assignment to cells. */
-static gmxfmm_status evaluate(gmxfmm_plan* plan, const gmxfmm_system* s, void* force, double* virial)
+/* Forces, force[3 n], torques behind them, and virial[9] (NULL: none) of the reference's system, with the present
+ * assignment to cells. */
+static gmxfmm_status evaluate(gmxfmm_plan* plan, const gmxfmm_reference* r, void* force, double* virial)
 {
-    gmxfmm_output       output = {.size = sizeof(output), .force = force, .want_virial = virial != NULL};
+    const gmxfmm_system* s      = &r->system;
+    const size_t         word   = r->array_type == GMXFMM_DOUBLE ? sizeof(double) : sizeof(float);
+    gmxfmm_output        output = {.size = sizeof(output), .force = force, .want_virial = virial != NULL};
+    if (s->mu != NULL)
+    {
+        output.torque = (char*)force + (size_t)fmm_torques_begin(s) * word;
+    }
     const gmxfmm_status status = fmm_execute_anyway(plan, s->x, &output);
     if (status != GMXFMM_OK)
     {
@@ -148,7 +156,8 @@ int fmm_measure_threads(const gmxfmm_reference* r, const gmxfmm_options* options
 void* fmm_measure_room(const gmxfmm_reference* r)
 {
     const size_t word  = r->array_type == GMXFMM_DOUBLE ? sizeof(double) : sizeof(float);
-    const size_t bytes = (3 * (size_t)r->system.n + 4 * (size_t)r->system.num_targets + 1) * word;
+    const size_t more  = r->system.mu != NULL ? 3 * (size_t)r->system.n : 0; /* torques */
+    const size_t bytes = ((size_t)fmm_torques_begin(&r->system) + more + 1) * word;
     void*        room  = malloc(bytes);
     if (room != NULL)
     {
@@ -243,7 +252,7 @@ static gmxfmm_status evaluate_exactly(const gmxfmm_reference* r,
         fmm_limit_threads(plan, threads > 0 ? threads : INT_MAX);
         status = fmm_targets_evaluate(plan, s, options->array_type, s->x, force);
         status = status == GMXFMM_OK ? fmm_targets_leave(plan, s) : status;
-        status = status == GMXFMM_OK ? evaluate(plan, s, force, virial) : status;
+        status = status == GMXFMM_OK ? evaluate(plan, r, force, virial) : status;
         status = status == GMXFMM_OK ? gmxfmm_get_info(plan, info) : status;
         text_of(plan, status, message, size);
     }
@@ -272,8 +281,9 @@ static gmxfmm_status evaluate_twice(gmxfmm_reference*     r,
     free(known);
     if (status == GMXFMM_OK)
     {
-        r->unit        = fmm_unit_of_errors(r, options);
-        r->uncertainty = fmm_error_of(r, force, &r->uncertainty_limited);
+        r->unit         = fmm_unit_of_errors(r, options);
+        r->unit_torques = r->system.mu != NULL ? fmm_unit_of_torques(r, options) : r->unit_torques;
+        r->uncertainty  = fmm_error_of(r, force, &r->uncertainty_limited);
         fmm_targets_unit(r, options);
         r->uncertainty_targets = fmm_targets_error_of(r, force);
     }
@@ -550,7 +560,7 @@ static gmxfmm_status errors_after(
 {
     double        virial[9];
     gmxfmm_status status = gmxfmm_assign(plan, x);
-    status = status == GMXFMM_OK ? evaluate(plan, &r->system, force, virial_error != NULL ? virial : NULL) : status;
+    status = status == GMXFMM_OK ? evaluate(plan, r, force, virial_error != NULL ? virial : NULL) : status;
     if (status == GMXFMM_OK)
     {
         error[0] = fmm_error_of(r, force, &error[1]);
@@ -639,7 +649,7 @@ gmxfmm_status fmm_measure_errors(gmxfmm_plan*            plan,
     const gmxfmm_system* s = &reference->system;
     double               virial[9], moved[2];
     gmxfmm_status        status = fmm_targets_leave(plan, s);
-    status                      = status == GMXFMM_OK ? evaluate(plan, s, force, virial) : status;
+    status                      = status == GMXFMM_OK ? evaluate(plan, reference, force, virial) : status;
     if (status != GMXFMM_OK)
     {
         return status;
@@ -720,6 +730,11 @@ gmxfmm_status gmxfmm_measure_plan(const gmxfmm_reference* reference,
     if (status != GMXFMM_OK)
     {
         return status;
+    }
+    if (fmm_plan_has_dipoles(plan) != (reference->system.mu != NULL))
+    {
+        return fmm_say(message, message_size, GMXFMM_ERROR_OPTION,
+                       "dipoles are those of the plan or of the reference alone: give the same ones to both");
     }
     void* force = fmm_measure_room(reference);
     if (force == NULL)

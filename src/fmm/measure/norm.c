@@ -79,22 +79,31 @@ static double spacing(const gmxfmm_system* s, const int* periodic, gmxfmm_precis
     return volume > 0 ? cbrt(volume / (double)s->n) : 1;
 }
 
-/* The square of the force on particle i, force[3 n] in the reference's type. */
-static double square_of(const gmxfmm_reference* r, const void* force, int64_t i)
+/* The square of vector i of array[3 n], in this type. */
+static double square_of(const void* array, gmxfmm_precision type, int64_t i)
 {
     double sum = 0;
     for (int d = 0; d < 3; d++)
     {
-        const double f = fmm_number_of(force, r->array_type, 3 * i + d);
+        const double f = fmm_number_of(array, type, 3 * i + d);
         sum += f * f;
     }
     return sum;
 }
 
-/* The RMS of the reference's forces, or of the differences of others from them (NULL: the former), as it is and, in
- * *limited, with the share of particles whose force is above `limit` as if that were the usual force. */
-static double rms(const gmxfmm_reference* r, const void* other, double limit, double* limited)
+/* Numbers from the first one on. */
+static const void* part_of(const gmxfmm_reference* r, const void* numbers, int64_t first)
 {
+    const size_t word = r->array_type == GMXFMM_DOUBLE ? sizeof(double) : sizeof(float);
+    return numbers != NULL ? (const char*)numbers + (size_t)first * word : NULL;
+}
+
+/* The RMS of the reference's forces, or of the differences of others from them (NULL: the former), as it is and, in
+ * *limited, with the share of particles whose force is above `limit` as if that were the usual force. first: 0, or
+ * where torques begin. */
+static double rms(const gmxfmm_reference* r, const void* others, int64_t first, double limit, double* limited)
+{
+    const void *const own = part_of(r, r->force, first), *const other = part_of(r, others, first);
     const int64_t n     = r->system.n;
     const double  usual = limit / c_limit;
     double        part[2][c_parts];
@@ -104,11 +113,11 @@ static double rms(const gmxfmm_reference* r, const void* other, double limit, do
         part[0][p] = part[1][p] = 0;
         for (int64_t i = n * p / c_parts; i < n * (p + 1) / c_parts; i++)
         {
-            const double square = square_of(r, r->force, i);
+            const double square = square_of(own, r->array_type, i);
             double       term   = other == NULL ? square : 0;
             for (int64_t k = 3 * i; k < 3 * i + 3 && other != NULL; k++)
             {
-                const double d = fmm_number_of(other, r->array_type, k) - fmm_number_of(r->force, r->array_type, k);
+                const double d = fmm_number_of(other, r->array_type, k) - fmm_number_of(own, r->array_type, k);
                 term += d * d;
             }
             part[0][p] += term;
@@ -144,23 +153,42 @@ double fmm_median(double* value, size_t num)
     return value[num / 2];
 }
 
-/* The median of the forces on particles with a charge, of a sample; 0 if none has a charge. */
-static double usual_force(const gmxfmm_reference* r, gmxfmm_precision type)
+/* The median of the forces, or torques, on particles with a charge or a dipole, of a sample; 0 if none has any. */
+static double usual_force(const gmxfmm_reference* r, int64_t first, gmxfmm_precision type)
 {
-    double*       found = malloc(c_sample * sizeof(*found));
-    const int64_t n     = r->system.n;
-    size_t        num   = 0;
+    const gmxfmm_system* s     = &r->system;
+    const void* const    own   = part_of(r, r->force, first);
+    double*              found = malloc(c_sample * sizeof(*found));
+    const int64_t        n     = s->n;
+    size_t               num   = 0;
     for (int64_t k = 0; k < (n < c_sample ? n : c_sample) && found != NULL; k++)
     {
-        const int64_t i = fmm_sample(n, c_sample, k);
-        if (fmm_number_of(r->system.q, type, i) != 0)
+        const int64_t i          = fmm_sample(n, c_sample, k);
+        const int     is_charged = first == 0 && fmm_number_of(s->q, type, i) != 0;
+        if (is_charged || (s->mu != NULL && square_of(s->mu, type, i) > 0))
         {
-            found[num++] = sqrt(square_of(r, r->force, i));
+            found[num++] = sqrt(square_of(own, r->array_type, i));
         }
     }
     const double middle = num > 0 ? fmm_median(found, num) : 0;
     free(found);
     return middle;
+}
+
+double fmm_strength_of(const gmxfmm_reference* r, int64_t i)
+{
+    const double q = fmm_number_of(r->system.q, r->array_type, i);
+    return r->system.mu == NULL ? q : fabs(q) + sqrt(square_of(r->system.mu, r->array_type, i)) / r->unit.spacing;
+}
+
+static double mean_dipole(const gmxfmm_system* s, gmxfmm_precision type)
+{
+    double sum = 0;
+    for (int64_t i = 0; i < s->n && s->mu != NULL; i++)
+    {
+        sum += sqrt(square_of(s->mu, type, i));
+    }
+    return sum / (double)(s->n > 0 ? s->n : 1);
 }
 
 void fmm_scales_of(const gmxfmm_system* s, const gmxfmm_options* options, double* charge, double* distance)
@@ -172,34 +200,57 @@ void fmm_scales_of(const gmxfmm_system* s, const gmxfmm_options* options, double
     }
     *charge /= (double)(s->n > 0 ? s->n : 1);
     *distance = spacing(s, options->periodic, options->array_type);
+    *charge += mean_dipole(s, options->array_type) / *distance;
 }
 
-fmm_error_unit fmm_unit_of_errors(const gmxfmm_reference* r, const gmxfmm_options* options)
+/* The unit of forces, or of torques that begin at `first`, whose natural unit is this. */
+static fmm_error_unit
+unit_of(const gmxfmm_reference* r, const gmxfmm_options* options, int64_t first, double natural, double d)
 {
-    const gmxfmm_system* s = &r->system;
-    double               charge, d, farthest = 0, all;
-    fmm_scales_of(s, options, &charge, &d);
+    const gmxfmm_system* s        = &r->system;
+    double               farthest = 0, all;
     for (int64_t i = 0; i < 3 * s->n; i++)
     {
         const double at = fabs(fmm_number_of(s->x, options->array_type, i));
         farthest        = at > farthest ? at : farthest;
     }
-    const double   natural = fabs(options->prefactor) * (charge / d) * (charge / d);
-    const double   round   = farthest * (options->array_type == GMXFMM_DOUBLE ? DBL_EPSILON : (double)FLT_EPSILON);
-    const double   least   = fmax(c_zeroForce, c_ofRounding * round / d) * natural;
-    fmm_error_unit unit    = {.limit = c_limit * fmax(usual_force(r, options->array_type), natural), .spacing = d};
-    all                    = rms(r, NULL, unit.limit, &unit.limited);
-    unit.all               = all > least ? all : natural > 0 ? natural : 1;
-    unit.natural           = all > least ? 0 : unit.all;
-    unit.limited           = all > least ? unit.limited : unit.all;
+    const double   round = farthest * (options->array_type == GMXFMM_DOUBLE ? DBL_EPSILON : (double)FLT_EPSILON);
+    const double   least = fmax(c_zeroForce, c_ofRounding * round / d) * natural;
+    fmm_error_unit unit  = {.limit = c_limit * fmax(usual_force(r, first, options->array_type), natural), .spacing = d};
+    all                  = rms(r, NULL, first, unit.limit, &unit.limited);
+    unit.all             = all > least ? all : natural > 0 ? natural : 1;
+    unit.natural         = all > least ? 0 : unit.all;
+    unit.limited         = all > least ? unit.limited : unit.all;
     return unit;
+}
+
+fmm_error_unit fmm_unit_of_errors(const gmxfmm_reference* r, const gmxfmm_options* options)
+{
+    double charge, d;
+    fmm_scales_of(&r->system, options, &charge, &d);
+    return unit_of(r, options, 0, fabs(options->prefactor) * (charge / d) * (charge / d), d);
+}
+
+fmm_error_unit fmm_unit_of_torques(const gmxfmm_reference* r, const gmxfmm_options* options)
+{
+    double       charge, d;
+    const double mu = mean_dipole(&r->system, options->array_type);
+    fmm_scales_of(&r->system, options, &charge, &d);
+    return unit_of(r, options, fmm_torques_begin(&r->system), fabs(options->prefactor) * mu * charge / (d * d), d);
 }
 
 double fmm_error_of(const gmxfmm_reference* r, const void* force, double* limited)
 {
-    const double all = rms(r, force, r->unit.limit, limited);
+    double error = rms(r, force, 0, r->unit.limit, limited) / r->unit.all;
     *limited /= r->unit.limited;
-    return all / r->unit.all;
+    if (r->system.mu != NULL)
+    {
+        double       of_torques;
+        const double all = rms(r, force, fmm_torques_begin(&r->system), r->unit_torques.limit, &of_torques);
+        error            = fmax(error, all / r->unit_torques.all);
+        *limited         = fmax(*limited, of_torques / r->unit_torques.limited);
+    }
+    return error;
 }
 
 double fmm_larger_error(const gmxfmm_measurement* m)

@@ -25,6 +25,7 @@ struct gmxfmm_reference
     void*            force; /* from fmm_measure_room, in that type */
     double           virial[9];
     fmm_error_unit   unit;
+    fmm_error_unit   unit_torques;                     /* where there are dipoles */
     double           uncertainty, uncertainty_limited; /* of both errors */
     fmm_error_unit   unit_targets[2];                  /* of the potential and the field at targets */
     double           uncertainty_targets;
@@ -56,13 +57,24 @@ int64_t fmm_sample(int64_t n, int most, int64_t k);
 /* The median of num values, which are sorted here. */
 double fmm_median(double* value, size_t num);
 
-/* Mean |q|, and mean distance of the charges from each other. */
+/* Mean |q|, with dipoles |mu| over the distance added, and mean distance of the charges from each other. */
 void fmm_scales_of(const gmxfmm_system* system, const gmxfmm_options* options, double* charge, double* distance);
 
-/* The unit of errors for a reference that has its forces. */
-fmm_error_unit fmm_unit_of_errors(const gmxfmm_reference* reference, const gmxfmm_options* options);
+/* Where torques begin in memory from fmm_measure_room, in numbers. */
+static inline int64_t fmm_torques_begin(const gmxfmm_system* system)
+{
+    return 3 * system->n + 4 * system->num_targets;
+}
 
-/* The error of force[3 n], in the reference's type, and that with limited forces. */
+/* The charge of particle i, with a dipole |q| and |mu| over the mean distance. */
+double fmm_strength_of(const gmxfmm_reference* reference, int64_t i);
+
+/* The unit of errors for a reference that has its forces, and that of torques. */
+fmm_error_unit fmm_unit_of_errors(const gmxfmm_reference* reference, const gmxfmm_options* options);
+fmm_error_unit fmm_unit_of_torques(const gmxfmm_reference* reference, const gmxfmm_options* options);
+
+/* The error of force[3 n], in the reference's type, and that with limited forces; with dipoles those of the torques
+ * there, if they are larger. */
 double fmm_error_of(const gmxfmm_reference* reference, const void* force, double* limited);
 
 /* The largest of a measurement's errors at the places given, all of which have to reach what is asked. */

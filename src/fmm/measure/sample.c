@@ -66,7 +66,7 @@ static table table_of(const gmxfmm_reference* r, const void* room, int which)
 int fmm_is_sampled(const gmxfmm_system* s, const gmxfmm_options* o)
 {
     return o->boundary == GMXFMM_OPEN && o->device == GMXFMM_CPU && s->n >= FMM_SAMPLED_FROM && s->x_before == NULL &&
-           !(o->min_distance > 0 && s->num_targets > 0);
+           s->mu == NULL && !(o->min_distance > 0 && s->num_targets > 0);
 }
 
 /* The share of draws that item i should have. norm: of each table, sums of its squares over all. */

@@ -57,7 +57,7 @@ static double number_of_charges(const gmxfmm_reference* r)
     double squares = 0, fourth = 0;
     for (int64_t i = 0; i < r->system.n; i++)
     {
-        const double q = fmm_number_of(r->system.q, r->array_type, i);
+        const double q = fmm_strength_of(r, i);
         squares += q * q;
         fourth += q * q * q * q;
     }
@@ -124,7 +124,7 @@ static double share_of_lattice(const gmxfmm_plan* plan, const gmxfmm_reference* 
     for (int i = 0; i < (n <= c_sample ? (int)n : c_sample); i++)
     {
         const int64_t at = fmm_sample(n, c_sample, i);
-        if (fmm_number_of(r->system.q, r->array_type, at) != 0)
+        if (fmm_strength_of(r, at) != 0)
         {
             double x[3], t[3];
             position_of(r, at, x);
@@ -169,7 +169,7 @@ void fmm_shift_of(const gmxfmm_plan* plan, const gmxfmm_reference* r, int k, dou
     if (k == 1) /* the first particle with a charge to a corner, just inside */
     {
         int64_t i = 0;
-        while (i < r->system.n - 1 && fmm_number_of(r->system.q, r->array_type, i) == 0)
+        while (i < r->system.n - 1 && fmm_strength_of(r, i) == 0)
         {
             i++;
         }

@@ -14,25 +14,91 @@ enum
     c_maxCoef = (GMXFMM_MAX_ORDER + 1) * (GMXFMM_MAX_ORDER + 1)
 };
 
-/* Coefficients that multiply Re and Im Upsilon_n^m in phi and its gradient. */
+enum
+{
+    c_xx, /* and xy, xz, yz; the rest follows, phi being harmonic */
+    c_xy,
+    c_xz,
+    c_yz,
+    c_zz,
+    c_second
+};
+
+/* Coefficients that multiply Re and Im Upsilon_n^m in phi and its derivatives. */
 typedef struct
 {
     vreal *phi, *x, *y, *z;
+    vreal* second[c_second]; /* of plans with dipoles */
 } weights;
+
+/* Sets of coefficients. */
+enum
+{
+    c_sets = 4 + c_second
+};
 
 /* In scratch, behind which there is room for one more set of coefficients. */
 static weights weights_in(vreal* scratch, int p)
 {
-    const int     n = harm_size(p);
-    const weights w = {scratch, scratch + n, scratch + 2 * n, scratch + 3 * n};
+    const int n = harm_size(p);
+    weights   w = {scratch, scratch + n, scratch + 2 * n, scratch + 3 * n, {NULL}};
+    for (int i = 0; i < c_second; i++)
+    {
+        w.second[i] = scratch + (4 + i) * n;
+    }
     return w;
 }
 
-/*
- * phi = sum_n (-1)^n [L_n^0 U_n^0 + 2 sum_{m>0} (Re L Re U + Im L Im U)], and its derivatives by
- * d_z U_n^m = U_(n-1)^m, d_x U_n^m = (U_(n-1)^(m-1) - U_(n-1)^(m+1))/2, d_y U_n^m = i (U_(n-1)^(m-1) +
- * U_(n-1)^(m+1))/2.
- */
+/* Adds the weights of the derivatives of a function with weights `of` by d_z U_n^m = U_(n-1)^m, d_x U_n^m =
+ * (U_(n-1)^(m-1) - U_(n-1)^(m+1))/2, d_y U_n^m = i (U_(n-1)^(m-1) + U_(n-1)^(m+1))/2. */
+static void add_derivatives(int p, const vreal* of, vreal* x, vreal* y, vreal* z)
+{
+    for (int m = 0; m <= p; m++)
+    {
+        for (int n = m > 1 ? m : 1; n <= p; n++)
+        {
+            const vreal re = of[harm_re(p, n, m)];
+            if (n > m)
+            {
+                z[harm_re(p, n - 1, m)] += re;
+            }
+            if (m == 0)
+            {
+                /* U^-1 = -conj U^1: d_x U_n^0 = -Re U_(n-1)^1, d_y U_n^0 = -Im U_(n-1)^1 */
+                if (n >= 2)
+                {
+                    x[harm_re(p, n - 1, 1)] -= re;
+                    y[harm_im(p, n - 1, 1)] -= re;
+                }
+                continue;
+            }
+            const vreal im = of[harm_im(p, n, m)];
+            const real  h  = (real)0.5;
+            if (n > m)
+            {
+                z[harm_im(p, n - 1, m)] += im;
+            }
+            /* from U^(m-1) */
+            x[harm_re(p, n - 1, m - 1)] += h * re;
+            y[harm_re(p, n - 1, m - 1)] += h * im; /* Im(i U) = Re U */
+            if (m > 1)
+            {
+                x[harm_im(p, n - 1, m - 1)] += h * im;
+                y[harm_im(p, n - 1, m - 1)] -= h * re; /* Re(i U) = -Im U */
+            }
+            /* from U^(m+1) */
+            if (n - 1 >= m + 1)
+            {
+                x[harm_re(p, n - 1, m + 1)] -= h * re;
+                x[harm_im(p, n - 1, m + 1)] -= h * im;
+                y[harm_re(p, n - 1, m + 1)] += h * im;
+                y[harm_im(p, n - 1, m + 1)] -= h * re;
+            }
+        }
+    }
+}
+
+/* phi = sum_n (-1)^n [L_n^0 U_n^0 + 2 sum_{m>0} (Re L Re U + Im L Im U)], and its derivatives. */
 static void make_weights(int p, const real* field, size_t stride, int first, const weights* w)
 {
     for (int m = 0; m <= p; m++)
@@ -50,59 +116,34 @@ static void make_weights(int p, const real* field, size_t stride, int first, con
             }
         }
     }
-    for (int m = 0; m <= p; m++)
-    {
-        for (int n = m > 1 ? m : 1; n <= p; n++)
-        {
-            const vreal re = w->phi[harm_re(p, n, m)];
-            if (n > m)
-            {
-                w->z[harm_re(p, n - 1, m)] += re;
-            }
-            if (m == 0)
-            {
-                /* U^-1 = -conj U^1: d_x U_n^0 = -Re U_(n-1)^1, d_y U_n^0 = -Im U_(n-1)^1 */
-                if (n >= 2)
-                {
-                    w->x[harm_re(p, n - 1, 1)] -= re;
-                    w->y[harm_im(p, n - 1, 1)] -= re;
-                }
-                continue;
-            }
-            const vreal im = w->phi[harm_im(p, n, m)];
-            const real  h  = (real)0.5;
-            if (n > m)
-            {
-                w->z[harm_im(p, n - 1, m)] += im;
-            }
-            /* from U^(m-1) */
-            w->x[harm_re(p, n - 1, m - 1)] += h * re;
-            w->y[harm_re(p, n - 1, m - 1)] += h * im; /* Im(i U) = Re U */
-            if (m > 1)
-            {
-                w->x[harm_im(p, n - 1, m - 1)] += h * im;
-                w->y[harm_im(p, n - 1, m - 1)] -= h * re; /* Re(i U) = -Im U */
-            }
-            /* from U^(m+1) */
-            if (n - 1 >= m + 1)
-            {
-                w->x[harm_re(p, n - 1, m + 1)] -= h * re;
-                w->x[harm_im(p, n - 1, m + 1)] -= h * im;
-                w->y[harm_re(p, n - 1, m + 1)] += h * im;
-                w->y[harm_im(p, n - 1, m + 1)] -= h * re;
-            }
-        }
-    }
+    add_derivatives(p, w->phi, w->x, w->y, w->z);
 }
 
-/* Sums of weights times Upsilon at one position a lane: out = phi, d_x phi, d_y phi, d_z phi, as far as wanted. */
-static inline void
-evaluate(int p, vreal x, vreal y, vreal z, const real* inverse, const weights* w, fmm_wanted wanted, vreal out[4])
+/* Second derivatives, after the first. */
+static void make_second_weights(int p, const weights* w)
 {
-    const int   with_phi = wanted != FMM_FIELD, with_field = wanted != FMM_POTENTIAL;
-    const int   top = with_phi ? p : p - 1; /* degree p has no gradient of its own */
-    const vreal r2  = x * x + y * y + z * z;
-    vreal       re0 = {0}, im0 = {0}, phi = {0}, gx = {0}, gy = {0}, gz = {0};
+    vreal* const unused = w->second[c_second - 1] + harm_size(p); /* xz once more */
+    for (int i = 0; i < harm_size(p); i++)
+    {
+        for (int k = 0; k < c_second; k++)
+        {
+            w->second[k][i] = (vreal){0};
+        }
+    }
+    add_derivatives(p, w->x, w->second[c_xx], w->second[c_xy], w->second[c_xz]);
+    add_derivatives(p, w->z, unused, w->second[c_yz], w->second[c_zz]);
+}
+
+/* Sums of weights times Upsilon at one position a lane: out = phi, d_x phi, d_y phi, d_z phi, with FMM_GRADIENT the
+ * second derivatives, as far as wanted. */
+static inline void
+evaluate(int p, vreal x, vreal y, vreal z, const real* inverse, const weights* w, fmm_wanted wanted, vreal out[c_sets])
+{
+    const int with_phi = wanted != FMM_FIELD, with_field = wanted != FMM_POTENTIAL,
+              with_second = wanted == FMM_GRADIENT;
+    const int   top       = with_phi ? p : p - 1; /* degree p has no gradient of its own */
+    const vreal r2        = x * x + y * y + z * z;
+    vreal       re0 = {0}, im0 = {0}, phi = {0}, gx = {0}, gy = {0}, gz = {0}, second[c_second] = {{0}};
     re0 += 1;
     for (int m = 0; m <= top; m++)
     {
@@ -135,6 +176,14 @@ evaluate(int p, vreal x, vreal y, vreal z, const real* inverse, const weights* w
                 gy += w->y[at] * re;
                 gz += w->z[at] * re;
             }
+            for (int k = 0; k < c_second && with_second; k++)
+            {
+                second[k] += w->second[k][at] * re;
+            }
+            for (int k = 0; k < c_second && with_second && m > 0; k++)
+            {
+                second[k] += w->second[k][at + half] * im;
+            }
             if (m > 0 && with_phi)
             {
                 phi += w->phi[at + half] * im;
@@ -151,6 +200,36 @@ evaluate(int p, vreal x, vreal y, vreal z, const real* inverse, const weights* w
     out[1] = gx;
     out[2] = gy;
     out[3] = gz;
+    for (int k = 0; k < c_second && with_second; k++)
+    {
+        out[4 + k] = second[k];
+    }
+}
+
+/* Adds these second derivatives to the gradient of the field, yy by its trace. apart: cells do not follow each other.
+ */
+static inline void
+store_gradient(const gmxfmm_plan* plan, const walk* cells, int k, int apart, real trace, vreal (*second)[VLEN])
+{
+    static const int        c_from[6] = {c_xx, -1, c_zz, c_xy, c_xz, c_yz};
+    const fmm_dipole_arrays of        = fmm_dipole_arrays_of(fmm_targets(plan));
+    vreal                   yy[VLEN];
+    for (int i = 0; i < VLEN; i++)
+    {
+        yy[i] = trace - second[c_xx][i] - second[c_zz][i];
+    }
+    for (int i = 0; i < 6; i++)
+    {
+        vreal* const value = c_from[i] < 0 ? yy : second[c_from[i]];
+        if (apart)
+        {
+            walk_store_apart(cells, value, k, 1, of.gradient[i]);
+        }
+        else
+        {
+            walk_store(cells, value, k, 1, of.gradient[i]);
+        }
+    }
 }
 
 /* The background from the lanes' centres, which in an octree are at s from those of their roots:
@@ -190,19 +269,23 @@ static inline void block_targets(const gmxfmm_plan*    plan,
     for (int k = 0; k < cells.most; k += VLEN)
     {
         /* positions, and then the field there */
-        vreal lx[VLEN], ly[VLEN], lz[VLEN], phi[VLEN] = {{0}};
+        vreal lx[VLEN], ly[VLEN], lz[VLEN], phi[VLEN] = {{0}}, second[c_second][VLEN];
         walk_load(&cells, a.x, k, lx);
         walk_load(&cells, a.y, k, ly);
         walk_load(&cells, a.z, k, lz);
         for (int i = 0; i < VLEN && k + i < cells.most; i++)
         {
             const vreal x = lx[i], y = ly[i], z = lz[i];
-            vreal       out[4];
+            vreal       out[c_sets];
             evaluate(plan->far.order, x, y, z, inverse, w, wanted, out);
             phi[i] = out[0] + t + cq * (x * x + y * y + z * z) - c2 * (d[0] * x + d[1] * y + d[2] * z);
             lx[i]  = c2 * d[0] - 2 * cq * x - out[1];
             ly[i]  = c2 * d[1] - 2 * cq * y - out[2];
             lz[i]  = c2 * d[2] - 2 * cq * z - out[3];
+            for (int e = 0; e < c_second && wanted == FMM_GRADIENT; e++)
+            {
+                second[e][i] = (e == c_xx || e == c_zz ? -2 * cq : 0) - out[4 + e];
+            }
         }
         if (wanted != FMM_FIELD)
         {
@@ -213,6 +296,10 @@ static inline void block_targets(const gmxfmm_plan*    plan,
             walk_store(&cells, lx, k, 1, a.ex);
             walk_store(&cells, ly, k, 1, a.ey);
             walk_store(&cells, lz, k, 1, a.ez);
+        }
+        if (wanted == FMM_GRADIENT)
+        {
+            store_gradient(plan, &cells, k, 0, -6 * cq, second);
         }
     }
 }
@@ -235,6 +322,12 @@ void fmm_l2p(
         }
         const weights w = weights_in(fmm_thread_scratch(plan), plan->far.order);
         make_weights(plan->far.order, field, stride, first, &w);
+        if (fmm_wants_gradient(plan, wanted))
+        {
+            make_second_weights(plan->far.order, &w);
+            block_targets(plan, first, lanes, inverse, &w, background, FMM_GRADIENT);
+            continue;
+        }
         switch (wanted)
         {
         case FMM_POTENTIAL:
@@ -254,21 +347,25 @@ static inline void leaf_targets(
     const gmxfmm_plan* plan, const walk* cells, real unit, const real* inverse, const weights* w, fmm_wanted wanted)
 {
     const fmm_arrays a     = fmm_arrays_of(fmm_targets(plan));
-    const real       field = -unit * unit;
+    const real       field = -unit * unit, gradient = field * unit;
     for (int k = 0; k < cells->most; k += VLEN)
     {
-        vreal lx[VLEN], ly[VLEN], lz[VLEN], phi[VLEN] = {{0}};
+        vreal lx[VLEN], ly[VLEN], lz[VLEN], phi[VLEN] = {{0}}, second[c_second][VLEN];
         walk_load(cells, a.x, k, lx);
         walk_load(cells, a.y, k, ly);
         walk_load(cells, a.z, k, lz);
         for (int i = 0; i < VLEN && k + i < cells->most; i++)
         {
-            vreal out[4];
+            vreal out[c_sets];
             evaluate(plan->far.order, lx[i] * unit, ly[i] * unit, lz[i] * unit, inverse, w, wanted, out);
             phi[i] = out[0] * unit;
             lx[i]  = out[1] * field;
             ly[i]  = out[2] * field;
             lz[i]  = out[3] * field;
+            for (int e = 0; e < c_second && wanted == FMM_GRADIENT; e++)
+            {
+                second[e][i] = out[4 + e] * gradient;
+            }
         }
         if (wanted != FMM_FIELD)
         {
@@ -280,6 +377,10 @@ static inline void leaf_targets(
             walk_store_apart(cells, ly, k, 1, a.ey);
             walk_store_apart(cells, lz, k, 1, a.ez);
         }
+        if (wanted == FMM_GRADIENT)
+        {
+            store_gradient(plan, cells, k, 1, 0, second);
+        }
     }
 }
 
@@ -289,7 +390,7 @@ block_leaves(const gmxfmm_plan* plan, int level, int first, int lanes, const rea
 {
     vreal* const     scratch = fmm_thread_scratch(plan);
     const weights    w       = weights_in(scratch, plan->far.order);
-    real* const      local   = (real*)(scratch + 4 * harm_size(plan->far.order));
+    real* const      local   = (real*)(scratch + c_sets * harm_size(plan->far.order));
     const fmm_level* from    = &plan->cpu->level[level];
     const int*       leaf    = plan->cpu->leaves.by_level + first;
     const walk       at      = walk_of_leaves(fmm_targets(plan)->cell_start, leaf, lanes);
@@ -303,6 +404,12 @@ block_leaves(const gmxfmm_plan* plan, int level, int first, int lanes, const rea
         }
     }
     make_weights(plan->far.order, local, VLEN, 0, &w);
+    if (fmm_wants_gradient(plan, wanted))
+    {
+        make_second_weights(plan->far.order, &w); /* in the place of the locals */
+        leaf_targets(plan, &at, unit, inverse, &w, FMM_GRADIENT);
+        return;
+    }
     switch (wanted)
     {
     case FMM_POTENTIAL:

@@ -11,6 +11,17 @@
 
 #include "fmm/cpu/ranks.h"
 
+#define DIPOLE_T double
+#define DIPOLE_R double
+#include "fmm/math/dipoles.h"
+
+enum
+{
+    c_virial = 9, /* of a row: virial, energy */
+    c_energy = c_virial,
+    c_taken  = c_energy + 1
+};
+
 /* Of one particle over its row: phi, field, q r r^T / r^3 (xx, yy, zz, xy, xz, yz). */
 enum
 {
@@ -82,6 +93,55 @@ sum_row(const fmm_cpu* cpu, const double (*box)[3], const double* here, int begi
     memcpy(out, sums, sizeof(sums));
 }
 
+/* Particle s of a plan with dipoles; sum: energy and virial of its row. */
+static void
+take_dipoles(const gmxfmm_plan* plan, const double (*box)[3], double unit, int s, fmm_wanted wanted, double* sum)
+{
+    const fmm_cpu*          cpu = plan->cpu;
+    const fmm_arrays        a   = fmm_arrays_of(&cpu->sources);
+    const fmm_dipole_arrays of  = fmm_dipole_arrays_of(&cpu->sources);
+    const double            q = (double)a.q[s], *here = cpu->far_places[s];
+    const dipole_vector     mu  = {(double)of.mu[0][s], (double)of.mu[1][s], (double)of.mu[2][s]};
+    dipole_vector           e   = {0, 0, 0};
+    double                  phi = 0, gradient[6] = {0, 0, 0, 0, 0, 0}, lever[6] = {0, 0, 0, 0, 0, 0};
+    for (int k = cpu->mask_far[s]; k < cpu->mask_start[s + 1]; k++)
+    {
+        const int    j        = cpu->mask[k];
+        const double image[3] = {fmm_image(cpu->images[k], 0), fmm_image(cpu->images[k], 1),
+                                 fmm_image(cpu->images[k], 2)};
+        double       r[3];
+        for (int d = 0; d < 3; d++)
+        {
+            const double shift = image[0] * box[0][d] + image[1] * box[1][d] + image[2] * box[2][d];
+            r[d]               = (here[d] - cpu->far_places[j][d] - shift) * unit;
+        }
+        const dipole_vector at    = {r[0], r[1], r[2]},
+                            other = {(double)of.mu[0][j], (double)of.mu[1][j], (double)of.mu[2][j]};
+        const double        w = 1 / sqrt(dipole_dot(at, at)), w2 = w * w;
+        const dipole_source from  = dipole_see(cpu->far_places[j][3], other, at, w);
+        const dipole_vector field = dipole_field(&from);
+        phi += from.potential * w;
+        e.x += field.x * w2;
+        e.y += field.y * w2;
+        e.z += field.z * w2;
+        dipole_add_gradient(&from, w2 * w, gradient);
+        dipole_add_lever(&from, dipole_force(&from, q, dipole_times(mu, w)), w, lever);
+    }
+    a.far_phi[s] -= (real)phi;
+    a.ex[s] -= (real)e.x;
+    a.ey[s] -= (real)e.y;
+    a.ez[s] -= (real)e.z;
+    for (int i = 0; i < 6 && fmm_wants_gradient(plan, wanted); i++)
+    {
+        of.gradient[i][s] -= (real)gradient[i];
+        sum[i] += 0.25 * lever[i]; /* every pair is counted twice */
+    }
+    sum[6] -= 0.25 * (mu.y * e.z - mu.z * e.y);
+    sum[7] -= 0.25 * (mu.z * e.x - mu.x * e.z);
+    sum[8] -= 0.25 * (mu.x * e.y - mu.y * e.x);
+    sum[c_energy] -= 0.5 * (q * phi - dipole_dot(mu, e));
+}
+
 /* Particle s; sum: energy and virial of its row. */
 static inline void
 take_row(const gmxfmm_plan* plan, const double (*box)[3], double unit, int s, fmm_wanted wanted, double* sum)
@@ -109,7 +169,7 @@ take_row(const gmxfmm_plan* plan, const double (*box)[3], double unit, int s, fm
         a.ez[s] -= (real)(out[c_field + 2] * two);
     }
     /* every pair is counted twice */
-    sum[6] -= 0.5 * (double)a.q[s] * out[c_phi] * one;
+    sum[c_energy] -= 0.5 * (double)a.q[s] * out[c_phi] * one;
     for (int i = 0; i < 6; i++)
     {
         sum[i] += 0.25 * (double)a.q[s] * out[c_square + i] * one;
@@ -120,8 +180,8 @@ void fmm_far_pairs(gmxfmm_plan* plan, fmm_wanted wanted, double* energy, double*
 {
     const fmm_cells* c     = &plan->domain.cells;
     const int*       start = plan->cpu->sources.cell_start;
-    const int        rows  = plan->cpu->partial_rows;
-    const fmm_range  own   = fmm_own_rows(plan);
+    const int        rows = plan->cpu->partial_rows, dipoles = fmm_has_dipoles(plan);
+    const fmm_range  own = fmm_own_rows(plan);
     double           box[3][3];
     if (!plan->cpu->any_far && !plan->cpu->shares.any_far)
     {
@@ -135,11 +195,19 @@ void fmm_far_pairs(gmxfmm_plan* plan, fmm_wanted wanted, double* energy, double*
 #pragma omp parallel for schedule(dynamic) num_threads(plan->num_threads)
     for (int row = own.begin; row < own.end; row++)
     {
-        double    t[7]  = {0};
+        double    t[c_taken] = {0};
         const int begin = start[fmm_row_cell(plan, row)], end = start[fmm_row_cell(plan, row + 1)];
         for (int s = begin; s < end && plan->cpu->any_far; s++)
         {
-            if (plan->cpu->mask_far[s] < plan->cpu->mask_start[s + 1])
+            if (plan->cpu->mask_far[s] >= plan->cpu->mask_start[s + 1])
+            {
+                continue;
+            }
+            if (dipoles)
+            {
+                take_dipoles(plan, (const double(*)[3])box, unit, s, wanted, t);
+            }
+            else
             {
                 take_row(plan, (const double(*)[3])box, unit, s, wanted, t);
             }
@@ -150,8 +218,8 @@ void fmm_far_pairs(gmxfmm_plan* plan, fmm_wanted wanted, double* energy, double*
     for (int row = 0; row < rows; row++)
     {
         const double* t = plan->cpu->partial + (size_t)row * FMM_PARTIAL;
-        *energy += t[6];
-        for (int i = 0; i < 6 && wanted == FMM_VIRIAL; i++)
+        *energy += t[c_energy];
+        for (int i = 0; i < c_virial && wanted == FMM_VIRIAL; i++)
         {
             virial[i] += t[i];
         }

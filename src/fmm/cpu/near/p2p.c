@@ -5,8 +5,10 @@
  * set to zero by a mask of bits, one for each place in the list. (Zero charges in the list would be slower: a vector
  * could not be loaded before these zeros are in the cache.)
  *
- * A particle without charge may stand where another one does, as virtual sites do. As a source it is moved away, and
- * as a target it has the sources at its place masked.
+ * A particle with neither charge nor dipole may stand where another one does, as virtual sites do. As a source it is
+ * moved away, and as a target it has the sources at its place masked.
+ *
+ * Plans with dipoles have kernels of their own.
  *
  * In an open system positions are the caller's own numbers, if the step has all their digits (fmm_has_given), in a
  * unit that is a power of two; sums are brought into units of u for each target.
@@ -19,13 +21,18 @@
 #include "fmm/cpu/ranks.h"
 #include "fmm/cpu/simd/rsqrt.h"
 
+#define DIPOLE_T vreal
+#define DIPOLE_R real
+#include "fmm/math/dipoles.h"
+
 typedef struct
 {
     real *     x, *y, *z, *q;
-    fmm_lanes* kept; /* a mask for each vector */
+    fmm_lanes* kept;  /* a mask for each vector */
+    real*      mu[3]; /* NULL without dipoles */
 } near_list;
 
-/* Coordinate of the list's padding and of other sources without charge: 1/r is finite there. */
+/* Coordinate of the list's padding and of other sources that have nothing: 1/r is finite there. */
 static const real c_away = (real)1e4;
 
 /* Where particles are for this file. */
@@ -36,7 +43,7 @@ typedef struct
     real        away;      /* x of the padding: no particle is there */
     real        unit;      /* of these positions over u */
     real        least;     /* square of the distance below which pairs have no force (min_distance); 0: none */
-    int         uncharged; /* whether any source has no charge */
+    int         uncharged; /* whether any source has neither charge nor dipole */
 } near_positions;
 
 /* No particle is more than 100 cells away from its own (fmm_permute). */
@@ -72,7 +79,23 @@ static size_t capacity(const gmxfmm_plan* plan)
 
 size_t fmm_p2p_scratch(const gmxfmm_plan* plan)
 {
-    return 4 * capacity(plan) * sizeof(real) + capacity(plan) / VLEN * sizeof(fmm_lanes);
+    const size_t arrays = fmm_has_dipoles(plan) ? 7 : 4;
+    return arrays * capacity(plan) * sizeof(real) + capacity(plan) / VLEN * sizeof(fmm_lanes);
+}
+
+/* A list in this memory. */
+static near_list list_in(const gmxfmm_plan* plan, real* memory)
+{
+    const size_t stride = capacity(plan);
+    near_list    list   = {memory, memory + stride, memory + 2 * stride, memory + 3 * stride, NULL, {NULL, NULL, NULL}};
+    real*        end    = memory + 4 * stride;
+    for (int d = 0; d < 3 && fmm_has_dipoles(plan); d++)
+    {
+        list.mu[d] = end;
+        end += stride;
+    }
+    list.kept = (fmm_lanes*)end;
+    return list;
 }
 
 /* Copies count reals plus shift, in whole vectors. */
@@ -96,11 +119,28 @@ static inline void copy_charged(real* to, const real* from, const real* q, int c
     }
 }
 
-static inline void copy_scaled(real* to, const real* from, int count)
+/* The same of particles with charges q and dipoles mu. */
+static inline void copy_with_dipoles(
+    real* to, const real* from, const real* q, const real* const* mu, int count, real shift, real elsewhere)
+{
+    const vreal zero = {0}, away = zero + elsewhere;
+    for (int i = 0; i < count; i += VLEN)
+    {
+        vinteger has = *(const vreal_unaligned*)(q + i) != zero;
+        for (int d = 0; d < 3; d++)
+        {
+            has |= *(const vreal_unaligned*)(mu[d] + i) != zero;
+        }
+        const vreal x               = *(const vreal_unaligned*)(from + i) + shift;
+        *(vreal_unaligned*)(to + i) = (vreal)(((vinteger)x & has) | ((vinteger)away & ~has));
+    }
+}
+
+static inline void copy_scaled(real* to, const real* from, int count, real scale)
 {
     for (int i = 0; i < count; i += VLEN)
     {
-        *(vreal_unaligned*)(to + i) = *(const vreal_unaligned*)(from + i) * (real)-0.5;
+        *(vreal_unaligned*)(to + i) = *(const vreal_unaligned*)(from + i) * scale;
     }
 }
 
@@ -118,12 +158,44 @@ static inline void append(
     }
     copy_shifted(list->y + num, at->y + begin, count, (real)shift[1]);
     copy_shifted(list->z + num, at->z + begin, count, (real)shift[2]);
-    copy_scaled(list->q + num, q + begin, count);
+    copy_scaled(list->q + num, q + begin, count, (real)-0.5);
+}
+
+/* The same with dipoles, in the unit of the positions; charges are not scaled. */
+static inline void append_dipoles(const near_positions* at,
+                                  const real*           q,
+                                  const real* const*    mu,
+                                  int                   begin,
+                                  int                   count,
+                                  const double*         shift,
+                                  const near_list*      list,
+                                  int                   num)
+{
+    const real* const from[3] = {mu[0] + begin, mu[1] + begin, mu[2] + begin};
+    if (at->uncharged)
+    {
+        copy_with_dipoles(list->x + num, at->x + begin, q + begin, from, count, (real)shift[0], at->away);
+    }
+    else
+    {
+        copy_shifted(list->x + num, at->x + begin, count, (real)shift[0]);
+    }
+    copy_shifted(list->y + num, at->y + begin, count, (real)shift[1]);
+    copy_shifted(list->z + num, at->z + begin, count, (real)shift[2]);
+    copy_shifted(list->q + num, q + begin, count, 0);
+    for (int d = 0; d < 3; d++)
+    {
+        copy_scaled(list->mu[d] + num, from[d], count, 1 / at->unit);
+    }
 }
 
 /* The runs of leaves near to a leaf. */
-static int
-gather_leaves(const gmxfmm_plan* plan, const near_positions* at, const real* q, int leaf, const near_list* list)
+INLINE int gather_leaves(const gmxfmm_plan*    plan,
+                         const near_positions* at,
+                         const real*           q,
+                         const real* const*    mu,
+                         int                   leaf,
+                         const near_list*      list)
 {
     static const double c_none[3] = {0, 0, 0};
     const fmm_leaves*   leaves    = &plan->cpu->leaves;
@@ -132,15 +204,28 @@ gather_leaves(const gmxfmm_plan* plan, const near_positions* at, const real* q, 
     for (int k = leaves->near_start[leaf]; k < leaves->near_start[leaf + 1]; k++)
     {
         const int begin = start[leaves->near[k][0]], count = start[leaves->near[k][1]] - begin;
-        append(at, q, begin, count, c_none, list, num);
+        if (mu != NULL)
+        {
+            append_dipoles(at, q, mu, begin, count, c_none, list, num);
+        }
+        else
+        {
+            append(at, q, begin, count, c_none, list, num);
+        }
         num += count;
     }
     return num;
 }
 
-/* Gathers the near particles of cell c[3]; returns their number, the list padded to whole vectors. */
-static int gather(
-    const gmxfmm_plan* plan, const near_positions* at, const real* q, int target, const int* c, const near_list* list)
+/* Gathers the near particles of cell c[3]; returns their number, the list padded to whole vectors. mu: NULL without
+ * dipoles. */
+INLINE int gather_with(const gmxfmm_plan*    plan,
+                       const near_positions* at,
+                       const real*           q,
+                       const real* const*    mu,
+                       int                   target,
+                       const int*            c,
+                       const near_list*      list)
 {
     static const double  c_none[3] = {0, 0, 0};
     const fmm_cells*     cells     = &plan->domain.cells;
@@ -148,12 +233,19 @@ static int gather(
     const near_positions from      = *at; /* copies, which stores to the list cannot change */
     const near_list      to        = *list;
     const int            adaptive = fmm_is_adaptive(plan), num_near = adaptive ? 0 : cells->num_near;
-    int                  num = adaptive ? gather_leaves(plan, at, q, target, list) : 0;
+    int                  num = adaptive ? gather_leaves(plan, at, q, mu, target, list) : 0;
     for (int o = 0; o < num_near; o++)
     {
         const int cell  = fmm_near_of(plan, target, c, o);
         const int begin = start[cell], count = start[cell + 1] - begin;
-        append(&from, q, begin, count, from.shifted ? cells->near_shift[o] : c_none, &to, num);
+        if (mu != NULL)
+        {
+            append_dipoles(&from, q, mu, begin, count, from.shifted ? cells->near_shift[o] : c_none, &to, num);
+        }
+        else
+        {
+            append(&from, q, begin, count, from.shifted ? cells->near_shift[o] : c_none, &to, num);
+        }
         num += count;
     }
     for (int i = 0; i < VLEN; i++)
@@ -162,9 +254,30 @@ static int gather(
         list->y[num + i] = 0;
         list->z[num + i] = 0;
         list->q[num + i] = 0;
+        for (int d = 0; d < 3 && mu != NULL; d++)
+        {
+            list->mu[d][num + i] = 0;
+        }
     }
     memset(list->kept, 0xff, (size_t)((num + VLEN - 1) / VLEN) * sizeof(fmm_lanes));
     return (num + VLEN - 1) / VLEN * VLEN;
+}
+
+static int gather(
+    const gmxfmm_plan* plan, const near_positions* at, const real* q, int target, const int* c, const near_list* list)
+{
+    return gather_with(plan, at, q, NULL, target, c, list);
+}
+
+static int gather_dipoles(const gmxfmm_plan*    plan,
+                          const near_positions* at,
+                          const real*           q,
+                          const real* const*    mu,
+                          int                   target,
+                          const int*            c,
+                          const near_list*      list)
+{
+    return gather_with(plan, at, q, mu, target, c, list);
 }
 
 static inline real lane_sum(vreal v)
@@ -321,6 +434,154 @@ static int mask_place(const near_list* list, int num, real x, real y, real z)
     return met != 0;
 }
 
+/* Sums of one target over the list with dipoles: phi, field, its gradient, and for a virial sym(r F^T). */
+enum
+{
+    c_gradient   = 4,
+    c_lever      = 10,
+    c_dipoleSums = 16
+};
+
+/* How many of these are wanted. */
+static inline int dipole_sums(fmm_wanted wanted)
+{
+    return wanted == FMM_VIRIAL ? c_dipoleSums : wanted == FMM_GRADIENT ? c_lever : c_gradient;
+}
+
+/* x, q, mu: the target's, the last two for a virial. */
+static inline void interact_dipoles(const near_list* list,
+                                    int              j,
+                                    dipole_vector    x,
+                                    vreal            q,
+                                    dipole_vector    mu,
+                                    fmm_wanted       wanted,
+                                    vreal            sum[c_dipoleSums])
+{
+    const dipole_vector r  = {x.x - *(const vreal*)(list->x + j), x.y - *(const vreal*)(list->y + j),
+                              x.z - *(const vreal*)(list->z + j)};
+    const dipole_vector of = {*(const vreal*)(list->mu[0] + j), *(const vreal*)(list->mu[1] + j),
+                              *(const vreal*)(list->mu[2] + j)};
+    const vreal         r2 = dipole_dot(r, r), t = fmm_rsqrt_estimate(r2, list->kept[j / VLEN]);
+    const vreal         w = t * ((real)1.5 - (real)0.5 * r2 * t * t), w2 = w * w;
+    const dipole_source s     = dipole_see(*(const vreal*)(list->q + j), of, r, w);
+    const dipole_vector field = dipole_field(&s);
+    sum[c_phi] += s.potential * w;
+    sum[c_field] += field.x * w2;
+    sum[c_field + 1] += field.y * w2;
+    sum[c_field + 2] += field.z * w2;
+    if (wanted >= FMM_VIRIAL)
+    {
+        dipole_add_gradient(&s, w2 * w, sum + c_gradient);
+    }
+    if (wanted == FMM_VIRIAL)
+    {
+        dipole_add_lever(&s, dipole_force(&s, q, dipole_times(mu, w)), w, sum + c_lever);
+    }
+}
+
+/* Sums of target s, in units of u, in `out`. */
+static inline void target_dipoles(const near_list*      list,
+                                  int                   num,
+                                  const near_positions* to,
+                                  const real*           own_q,
+                                  const real* const*    own_mu,
+                                  int                   s,
+                                  fmm_wanted            wanted,
+                                  real*                 out)
+{
+    const int           sums = dipole_sums(wanted);
+    const real          one  = 1 / to->unit;
+    const vreal         zero = {0};
+    vreal               q    = zero, sum[c_dipoleSums], block[c_dipoleSums];
+    const dipole_vector x    = {zero + to->x[s], zero + to->y[s], zero + to->z[s]};
+    dipole_vector       mu   = {zero, zero, zero};
+    for (int i = 0; i < sums; i++)
+    {
+        sum[i] = zero;
+    }
+    if (wanted == FMM_VIRIAL)
+    {
+        q += own_q[s];
+        mu.x += own_mu[0][s] * one;
+        mu.y += own_mu[1][s] * one;
+        mu.z += own_mu[2][s] * one;
+    }
+    for (int begin = 0; begin < num; begin += c_block)
+    {
+        const int end = begin + c_block < num ? begin + c_block : num;
+        for (int i = 0; i < sums; i++)
+        {
+            block[i] = zero;
+        }
+        for (int j = begin; j < end; j += VLEN)
+        {
+            interact_dipoles(list, j, x, q, mu, wanted, block);
+        }
+        for (int i = 0; i < sums; i++)
+        {
+            sum[i] += block[i];
+        }
+    }
+    for (int i = 0; i < sums; i++)
+    {
+        const real unit = i == c_phi || i >= c_lever ? one : i < c_gradient ? one * one : one * one * one;
+        out[i]          = lane_sum(sum[i]) * unit;
+    }
+}
+
+/* Targets of one cell with its near particles, of a plan with dipoles. */
+static inline void
+target_cell_dipoles(const gmxfmm_plan* plan, int cell, const near_list* list, fmm_wanted wanted, double* virial)
+{
+    const fmm_particle_set* targets = fmm_targets(plan);
+    const fmm_arrays        sources = fmm_arrays_of(&plan->cpu->sources), a = fmm_arrays_of(targets);
+    const fmm_dipole_arrays of = fmm_dipole_arrays_of(&plan->cpu->sources), at = fmm_dipole_arrays_of(targets);
+    const real* const       mu[3] = {of.mu[0], of.mu[1], of.mu[2]};
+    const near_positions    from = places_of(plan, &plan->cpu->sources), to = places_of(plan, targets);
+    const int               with_masks = plan->particles.num_targets == 0;
+    const int               after_far  = fmm_far_is_first(plan, wanted);
+    const int *all_masks = plan->cpu->mask, *mask_start = plan->cpu->mask_start, *mask_far = plan->cpu->mask_far;
+    int        c[3] = {0, 0, 0};
+    if (!fmm_is_adaptive(plan))
+    {
+        fmm_cell_place(plan, cell, c);
+    }
+    const int num = gather_dipoles(plan, &from, sources.q, mu, cell, c, list);
+    for (int s = targets->cell_start[cell]; s < targets->cell_start[cell + 1]; s++)
+    {
+        const int* mask  = all_masks + (with_masks ? mask_start[s] : 0);
+        const int  masks = with_masks ? mask_far[s] - mask_start[s] : 0;
+        real       out[c_dipoleSums];
+        for (int i = 0; i < masks; i++)
+        {
+            list->kept[mask[i] / VLEN] &= (fmm_lanes) ~(1U << (mask[i] % VLEN));
+        }
+        const int nothing = with_masks && a.q[s] == 0 && mu[0][s] == 0 && mu[1][s] == 0 && mu[2][s] == 0;
+        const int all     = nothing && mask_place(list, num, to.x[s], to.y[s], to.z[s]);
+        target_dipoles(list, num, &to, sources.q, mu, s, wanted, out);
+        for (int i = 0; i < masks; i++)
+        {
+            list->kept[mask[i] / VLEN] = (fmm_lanes)~0U;
+        }
+        if (all)
+        {
+            memset(list->kept, 0xff, (size_t)num / VLEN * sizeof(fmm_lanes));
+        }
+        a.near_phi[s] = out[c_phi];
+        a.ex[s]       = out[c_field] + (after_far ? a.ex[s] : 0);
+        a.ey[s]       = out[c_field + 1] + (after_far ? a.ey[s] : 0);
+        a.ez[s]       = out[c_field + 2] + (after_far ? a.ez[s] : 0);
+        for (int i = 0; i < 6 && wanted >= FMM_VIRIAL; i++)
+        {
+            at.gradient[i][s] = out[c_gradient + i] + (after_far ? at.gradient[i][s] : 0);
+        }
+        for (int i = 0; i < 6 && wanted == FMM_VIRIAL; i++)
+        {
+            virial[i] -= 0.25 * (double)out[c_lever + i]; /* every pair is counted twice */
+        }
+    }
+}
+
 /* Targets of one cell with its near particles. Targets that are not the charges exclude no pairs. */
 static inline void
 target_cell(const gmxfmm_plan* plan, int cell, const near_list* list, fmm_wanted wanted, double* virial)
@@ -386,25 +647,44 @@ target_cell(const gmxfmm_plan* plan, int cell, const near_list* list, fmm_wanted
     }
 }
 
+/* The same by the kernel for what is wanted of a plan with dipoles. */
+static void
+cell_with_dipoles(const gmxfmm_plan* plan, int cell, const near_list* list, fmm_wanted wanted, double* virial)
+{
+    switch (wanted)
+    {
+    case FMM_VIRIAL:
+        target_cell_dipoles(plan, cell, list, FMM_VIRIAL, virial);
+        break;
+    case FMM_GRADIENT:
+        target_cell_dipoles(plan, cell, list, FMM_GRADIENT, virial);
+        break;
+    default: /* potential and field go together */
+        target_cell_dipoles(plan, cell, list, FMM_BOTH, virial);
+    }
+}
+
 void fmm_p2p(gmxfmm_plan* plan, fmm_wanted wanted, double* virial)
 {
-    const int       rows  = plan->cpu->partial_rows;
+    const int       rows = plan->cpu->partial_rows, dipoles = fmm_has_dipoles(plan);
     const fmm_range own   = fmm_own_rows(plan);
     const int*      start = fmm_targets(plan)->cell_start;
     memset(plan->cpu->partial, 0, (size_t)rows * FMM_PARTIAL * sizeof(double));
 #pragma omp parallel for schedule(dynamic) num_threads(plan->num_threads)
     for (int row = own.begin; row < own.end; row++)
     {
-        real*           memory = fmm_thread_scratch(plan);
-        const size_t    stride = capacity(plan);
-        const near_list list   = {memory, memory + stride, memory + 2 * stride, memory + 3 * stride,
-                                  (fmm_lanes*)(memory + 4 * stride)};
-        double*         sum    = plan->cpu->partial + (size_t)row * FMM_PARTIAL;
+        const near_list list  = list_in(plan, fmm_thread_scratch(plan));
+        double*         sum   = plan->cpu->partial + (size_t)row * FMM_PARTIAL;
         const int       begin = fmm_row_cell(plan, row), end = fmm_row_cell(plan, row + 1);
         for (int cell = begin; cell < end; cell++)
         {
             if (start[cell] == start[cell + 1])
             {
+                continue;
+            }
+            if (dipoles)
+            {
+                cell_with_dipoles(plan, cell, &list, wanted, sum);
                 continue;
             }
             switch (wanted)

@@ -5,8 +5,8 @@
 
 #include "fmm/cpu/step.h"
 
-/* Pairs in near cells, less excluded ones: sets what is wanted of near_phi, ex, ey, ez of the targets, or
- * adds to the field where fmm_far_is_first. FMM_VIRIAL adds
+/* Pairs in near cells, less excluded ones: sets what is wanted of near_phi, ex, ey, ez, and gradient of the targets, or
+ * adds to field and gradient where fmm_far_is_first. FMM_VIRIAL adds the symmetric part of
  * -1/2 sum r (x) F of the near pairs to virial[6] (xx, yy, zz, xy, xz, yz), unit 1/u. */
 void fmm_p2p(gmxfmm_plan* plan, fmm_wanted wanted, double* virial);
 

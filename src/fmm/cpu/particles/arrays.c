@@ -6,8 +6,34 @@
 #include "fmm/cpu/particles/particles.h"
 #include "fmm/math/portable.h"
 
+static void free_dipoles(gmxfmm_plan* plan, fmm_particle_set* p)
+{
+    free(p->dipole);
+    p->dipole = NULL;
+    for (int d = 0; d < 3; d++)
+    {
+        free(p->mu[d]);
+        p->mu[d] = NULL;
+    }
+    for (int i = 0; i < 6; i++)
+    {
+        free(p->gradient[i]);
+        p->gradient[i] = NULL;
+    }
+    plan->bytes -= p->dipole_bytes;
+    p->dipole_bytes = 0;
+}
+
+/* Bytes of a sorted array, which is padded by a vector. */
+static size_t bytes_of(const gmxfmm_plan* plan, int64_t n)
+{
+    const size_t size = plan->options.precision == GMXFMM_DOUBLE ? sizeof(double) : sizeof(float);
+    return size * ((size_t)n + FMM_ALIGN);
+}
+
 void fmm_particle_set_free(gmxfmm_plan* plan, fmm_particle_set* p)
 {
+    free_dipoles(plan, p);
     void* pointers[] = {p->sorted, p->position,  p->cell_of,  p->cell_start, p->x,        p->y,
                         p->z,      p->q,         p->near_phi, p->far_phi,    p->ex,       p->ey,
                         p->ez,     p->reference, p->charge,   p->given[0],   p->given[1], p->given[2]};
@@ -22,11 +48,9 @@ void fmm_particle_set_free(gmxfmm_plan* plan, fmm_particle_set* p)
 gmxfmm_status fmm_particle_set_alloc(gmxfmm_plan* plan, fmm_particle_set* p, int64_t n)
 {
     fmm_particle_set_free(plan, p);
-    const size_t before = plan->bytes, count = (size_t)n;
-    const size_t size       = plan->options.precision == GMXFMM_DOUBLE ? sizeof(double) : sizeof(float);
-    const size_t real_bytes = size * (count + FMM_ALIGN); /* padded by a vector */
-    void**       arrays[]   = {&p->x, &p->y, &p->z, &p->q, &p->near_phi, &p->far_phi, &p->ex, &p->ey, &p->ez};
-    int          ok         = 1;
+    const size_t before = plan->bytes, count = (size_t)n, real_bytes = bytes_of(plan, n);
+    void**       arrays[] = {&p->x, &p->y, &p->z, &p->q, &p->near_phi, &p->far_phi, &p->ex, &p->ey, &p->ez};
+    int          ok       = 1;
     for (size_t i = 0; i < sizeof(arrays) / sizeof(arrays[0]); i++)
     {
         *arrays[i] = fmm_alloc(plan, real_bytes);
@@ -48,6 +72,35 @@ gmxfmm_status fmm_particle_set_alloc(gmxfmm_plan* plan, fmm_particle_set* p, int
         return fmm_fail(plan, GMXFMM_ERROR_MEMORY, "out of memory for %lld particles", (long long)n);
     }
     p->n = n;
+    return GMXFMM_OK;
+}
+
+gmxfmm_status fmm_particle_set_dipoles(gmxfmm_plan* plan, fmm_particle_set* p, int of_charges)
+{
+    free_dipoles(plan, p);
+    if (!fmm_has_dipoles(plan))
+    {
+        return GMXFMM_OK;
+    }
+    const size_t before = plan->bytes, real_bytes = bytes_of(plan, p->n);
+    int          ok = 1;
+    for (int d = 0; d < 3 && of_charges; d++)
+    {
+        p->mu[d] = fmm_alloc(plan, real_bytes);
+        ok       = ok && p->mu[d] != NULL;
+    }
+    for (int i = 0; i < 6; i++)
+    {
+        p->gradient[i] = fmm_alloc(plan, real_bytes);
+        ok             = ok && p->gradient[i] != NULL;
+    }
+    p->dipole       = of_charges ? fmm_alloc(plan, 3 * (size_t)p->n * sizeof(double)) : NULL;
+    p->dipole_bytes = plan->bytes - before;
+    if (!ok || (of_charges && p->dipole == NULL))
+    {
+        free_dipoles(plan, p);
+        return fmm_fail(plan, GMXFMM_ERROR_MEMORY, "out of memory for %lld dipoles", (long long)p->n);
+    }
     return GMXFMM_OK;
 }
 

@@ -19,6 +19,7 @@ static void shift_moments(double q, const double* s, const fmm_moments* leaf, fm
         m->dipole[d] += leaf->dipole[d] + q * s[d];
         m->offset[d] += q * s[d];
         m->surface[d] += leaf->surface[d];
+        m->mu[d] += leaf->mu[d];
     }
     for (int i = 0; i < 6; i++)
     {
@@ -123,6 +124,46 @@ static void add_left(const gmxfmm_plan*      plan,
     }
 }
 
+/* What dipoles of particles s .. s + count - 1 at x, y, z add to moments about the centres of their cells; and to
+ * left_now, where anyone looks. Sets their components in the unit and axes of the step. */
+static void add_dipoles(const gmxfmm_plan*      plan,
+                        const cell_faces*       f,
+                        const fmm_particle_set* p,
+                        int                     s,
+                        int                     count,
+                        double                  edge,
+                        const real*             x,
+                        const real*             y,
+                        const real*             z,
+                        fmm_moments*            m)
+{
+    const fmm_dipole_arrays a    = fmm_dipole_arrays_of(p);
+    const double *          axes = plan->frame.axes, one = 1 / plan->domain.cells.u;
+    const double            scale = f->scale / (edge * edge);
+    for (int l = 0; l < count; l++)
+    {
+        const double *given = p->dipole + 3 * (size_t)(s + l), at[3] = {(double)x[l], (double)y[l], (double)z[l]};
+        double        mu[3], unit[3];
+        for (int d = 0; d < 3; d++)
+        {
+            mu[d]   = plan->frame.turned
+                          ? axes[3 * d] * given[0] + axes[3 * d + 1] * given[1] + axes[3 * d + 2] * given[2]
+                          : given[d];
+            unit[d] = mu[d] * one;
+            m->mu[d] += mu[d];
+            m->surface[d] += mu[d];
+            m->dipole[d] += unit[d];
+            a.mu[d][s + l] = (real)unit[d];
+        }
+        fmm_add_symmetric(2, unit, at, m->quadrupole);
+        if (f->exponent > 0)
+        {
+            const double y2 = at[0] * at[0] + at[1] * at[1] + at[2] * at[2];
+            m->left_now += fmm_left_dipole(plan, given, edge) * fmm_left_weight(y2 * scale, f->exponent);
+        }
+    }
+}
+
 /* Prefetches the position of particle s, which may be anywhere in the caller's array. */
 static inline void prefetch(const fmm_particle_set* p, const void* x, gmxfmm_precision type, int64_t s)
 {
@@ -222,7 +263,7 @@ static void permute_block(const gmxfmm_plan*      plan,
     const fmm_arrays a          = fmm_arrays_of(p);
     const double*    to         = c->to_cells;
     const double*    v          = c->cell;
-    fmm_moments      sum        = {{0}, {0}, {0}, {0}, {0}, 0, 0, 0, 0};
+    fmm_moments      sum        = {{0}, {0}, {0}, {0}, {0}, {0}, 0, 0, 0, 0};
     int              bad        = 0;
     double           charge_sum = 0, offset[3], n[3], inverse[3];
     double           dx = 0, dy = 0, dz = 0, xx = 0, yy = 0, zz = 0, xy = 0, xz = 0, yz = 0, sx = 0, sy = 0, sz = 0;
@@ -296,6 +337,11 @@ static void permute_block(const gmxfmm_plan*      plan,
     }
     memcpy(sum.quadrupole, quadrupole, sizeof(quadrupole));
     sum.bad = bad;
+    if (p->dipole != NULL && fmm_has_dipoles(plan))
+    {
+        add_dipoles(plan, faces, p, s, count, edge, x_to, y_to, z_to, &sum);
+        m->left_now += sum.left_now;
+    }
     fmm_moments_offset(plan, leaf, offset);
     shift_moments(charge_sum, offset, &sum, m);
     if (faces->exponent > 0)
