@@ -13,8 +13,10 @@
  * Particles may have point dipoles mu[3*i+d] beside their charges (gmxfmm_set_dipoles; Stone 2013, chapter 3):
  *
  *   potential  phi_i has + f * sum_j mu_j . r_ij / r_ij^3, r_ij from j to i
- *   gradient   G_ab = d E_b / d x_a at a particle, symmetric; its trace is -4 pi f Q / V in a box with net charge Q,
- * else zero force      F_i = q_i E_i + G mu_i;  torque T_i = mu_i x E_i energy     1/2 sum_i (q_i phi_i - mu_i . E_i)
+ *   gradient   G_ab = d E_b / d x_a at a particle, symmetric; its trace is 0, or -4 pi f Q / V with net charge Q
+ *   force      F_i = q_i E_i + G mu_i
+ *   torque     T_i = mu_i x E_i
+ *   energy     1/2 sum_i (q_i phi_i - mu_i . E_i)
  *   virial     as above, half the derivative of the energy by x_b += x_a strain_ab, dipoles kept. It is not symmetric:
  *              Xi_xy - Xi_yx = 1/2 sum_i T_z, and so on in turn. Its trace is not -E/2
  *
