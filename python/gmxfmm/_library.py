@@ -88,6 +88,7 @@ for _name, _result, _arguments in (
     ("measure", ctypes.c_int, [_POINTER, ctypes.POINTER(Options), ctypes.c_int, ctypes.POINTER(Measurement), _TEXT, _SIZE]),
     ("set_box", ctypes.c_int, [_POINTER, _POINTER]),
     ("set_charges", ctypes.c_int, [_POINTER, ctypes.c_int64, _POINTER]),
+    ("set_dipoles", ctypes.c_int, [_POINTER, ctypes.c_int64, _POINTER]),
     ("set_exclusions", ctypes.c_int, [_POINTER, _POINTER, _POINTER]),
     ("set_ids", ctypes.c_int, [_POINTER, _POINTER]),
     ("set_charge_derivatives", ctypes.c_int, [_POINTER, ctypes.c_int, _POINTER, _POINTER, _POINTER]),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ctypes
 import math
-from typing import TYPE_CHECKING, Any, Dict, FrozenSet, List, Optional, Sequence, Tuple, Union
+from typing import TYPE_CHECKING, Any, Dict, FrozenSet, List, Mapping, Optional, Sequence, Tuple, Union
 
 import numpy as np
 
@@ -14,7 +14,7 @@ from ._inputs import AUTO, BoxLike, Info, Measured, box_vectors, exclusion_lists
 from ._library import Error, Info as InfoStructure, Measurement, Options as OptionsStructure, System, Systems, header, library
 from ._ranks import Communicator
 from ._options import Options, Precision
-from ._results import DeviceStep, HostStep, Out, Step, Wanted, prepare
+from ._results import DeviceStep, HostStep, OF_DIPOLES, Out, Step, Wanted, prepare
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
@@ -40,6 +40,8 @@ class Plan:
 
     positions    (n, 3), any unit of length: numpy, lists; arrays of a device of PyTorch, CuPy, JAX or with DLPack
     charges      (n), any unit of charge
+    dipoles      (n, 3), charge times length, of the FMM on the CPU, arrays of the host; None: there are none. measured_error is the
+                 larger one of forces, over their RMS, and of torques, over theirs
     box          None: an open system; a length: a cube; three: a brick; (3, 3): its vectors in rows
     periodic     three flags, as of ASE: along which box vectors there are images. Two of them: a slab, open along the normal of
                  their plane. One: a wire (FMM on the CPU). Left out: along all
@@ -63,7 +65,7 @@ class Plan:
     One thread at a time may use a plan. What is wrong raises Error, which names the argument and the cause.
     """
 
-    def __init__(self, positions: Any, charges: Any, box: BoxLike = None, *, exclusions: Any = None, targets: Any = None,
+    def __init__(self, positions: Any, charges: Any, box: BoxLike = None, *, dipoles: Any = None, exclusions: Any = None, targets: Any = None,
                  precision: Optional[Precision] = None, measure: bool = True, assign_every: int = 1, comm: Any = None,
                  ids: Any = None, **given: Unpack[Options]) -> None:
         options: Dict[str, Any] = dict(given)
@@ -85,6 +87,7 @@ class Plan:
         self._assign_every, self._steps_left = int(assign_every), 0
         x = numbers("positions", x, (None, 3), self._dtype)
         self._charges = numbers("charges", to_host("charges", charges), (len(x),), self._dtype).copy()
+        self._take_dipoles(dipoles, len(x))
         flags = _inputs.periodic_flags(options.pop("periodic", 0))
         self._periodic = flags if any(flags) else (1, 1, 1)
         self._box = box_vectors(to_host("box", box), self._periodic)
@@ -130,7 +133,14 @@ class Plan:
     def _system(self, x: Optional[np.ndarray]) -> System:
         start, others = self._exclusions
         return System(ctypes.sizeof(System), len(self._charges), _address(self._box), _address(x), _address(self._charges), _address(start), _address(others),
-                      None, self._targets, _address(self._target_positions))
+                      None, self._targets, _address(self._target_positions), _address(self._dipoles))
+
+    def _take_dipoles(self, dipoles: Any, n: int) -> None:
+        if dipoles is not None and self._ranks is not None:
+            raise refuse("dipoles", "several ranks have none: leave out comm, or dipoles")
+        if dipoles is not None and library_of(dipoles) is not None:
+            raise refuse("dipoles", "they are on a GPU: dipoles are arrays of the host, of plans of the CPU")
+        self._dipoles = None if dipoles is None else numbers("dipoles", to_host("dipoles", dipoles), (n, 3), self._dtype).copy()
 
     def _take_targets(self, places: Optional[np.ndarray]) -> None:
         """Takes a copy of the targets. None: there are none, on no rank."""
@@ -173,6 +183,8 @@ class Plan:
                     self._call("set_ids", _address(self._ids))
                 if system.excl_start:
                     self._call("set_exclusions", system.excl_start, system.excl_list)
+                if self._dipoles is not None:
+                    self._call("set_dipoles", system.n, _address(self._dipoles))
                 if self._target_positions is not None:
                     self._call("set_targets", system.num_targets, system.targets)
                 if x is not None:
@@ -184,7 +196,7 @@ class Plan:
         self._measured_error, self._extent = info.measured_error, np.array(info.extent)
         self._check_accuracy(info)
         self._unmeasured, self._to_check, self._record, self._checked_error = False, False, _check.Record(), float("nan")
-        self._then = (self._charges, None if self._box is None else np.linalg.inv(self._lattice(self._box)))
+        self._then = (self._charges, None if self._box is None else np.linalg.inv(self._lattice(self._box)), self._dipoles)
         self._steps_left = 0
         if x is not None:
             self._keep(x)
@@ -239,13 +251,19 @@ class Plan:
         return charges is not self._charges and (len(charges) != len(self._charges) or
                                                  bool(np.linalg.norm(self._charges - charges) > CHANGE * np.linalg.norm(charges)))
 
+    def _has_other_dipoles(self) -> bool:
+        then = self._then[2]
+        if then is None or self._dipoles is None or len(then) != len(self._dipoles):
+            return then is not self._dipoles
+        return bool(np.linalg.norm(self._dipoles - then) > CHANGE * np.linalg.norm(then))
+
     def _has_other_shape(self) -> bool:
         inverse = self._then[1]
         return not (inverse is None or self._box is None or _inputs.same_shape(self._lattice(self._box), inverse, CHANGE))
 
     def _measure_if_changed(self, positions: Any) -> None:
         """Measures again where charges or box are no longer those that were measured."""
-        if self._measures and (self._has_other_shape() or not self._unmeasured and self._has_other_charges()):
+        if self._measures and (self._has_other_shape() or not self._unmeasured and (self._has_other_charges() or self._has_other_dipoles())):
             self._make_again(self._positions_now(positions))
 
     def _make_again(self, x: np.ndarray) -> None:
@@ -382,6 +400,8 @@ class Plan:
             raise refuse("measure", f"it is {measure!r}, it must be True, False, 'once' or None")
         if measure == "once" and self._ranks is not None:
             raise refuse("measure", "it is 'once', which several ranks do not check: leave it out, choose() measures")
+        if measure == "once" and self._dipoles is not None:
+            raise refuse("measure", "it is 'once', which checks charges without dipoles: use None, True or False")
         if measure == "once" and not self._chosen:
             raise refuse("measure", "it is 'once', but nothing was measured: the plan was made with measure=False")
         door = library_of(charges)
@@ -409,7 +429,7 @@ class Plan:
             if "_handle" not in self.__dict__:
                 self._make_copy(None)
             self._exclusions, self._kept, self._steps_left, self._derivatives = (None, None), None, 0, None
-            self._ids = None
+            self._ids = self._dipoles = None
         self._call("set_charges", len(q), q.ctypes.data)
         self._n, self._charges, self._charges_on_device = len(q), q, None
         if measure is True:
@@ -418,8 +438,30 @@ class Plan:
             self._unmeasured = self._to_check = False
             self._measure_if_changed(positions)
         else:
-            self._unmeasured = self._has_other_charges() or self._has_other_shape()
+            self._unmeasured = self._has_other_charges() or self._has_other_shape() or self._has_other_dipoles()
             self._to_check = measure == "once" and self._unmeasured
+
+    def set_dipoles(self, dipoles: Any, positions: Any = None, *, measure: Optional[bool] = None) -> None:
+        """Sets dipoles (n, 3), charge times length; None: there are none.
+
+        measure  None: a plan that measures does so again where dipoles differ by more than a tenth of their RMS from those measured.
+                 It does so at the positions (n, 3) given, or at those of the last assignment. True: it measures in any case.
+                 False: settings stay, as for the dipoles of iterations, and measured_error is nan after such a change
+        """
+        before = self._dipoles
+        self._take_dipoles(dipoles, self._n)
+        again = (self._measures and self._has_other_dipoles()) if measure is None else measure
+        try:
+            if again:
+                self._make_again(self._positions_now(positions))
+                return
+            self._call("set_dipoles", self._n, _address(self._dipoles))
+        except Error:
+            self._dipoles = before
+            raise
+        if (before is None) != (self._dipoles is None):
+            self._steps_left = 0
+        self._unmeasured = self._unmeasured or self._has_other_dipoles()
 
     def set_box(self, box: BoxLike, positions: Any = None) -> None:
         """Sets a new box, as of Plan. Particles keep their cells, which move with it, until the next assignment.
@@ -528,12 +570,12 @@ class Plan:
 
     def step(self, positions: Any, out: Out = None, *, energy: Optional[bool] = None, forces: Optional[bool] = None,
              potential: Optional[bool] = None, field: Optional[bool] = None, virial: bool = False, charge_gradient: bool = False,
-             assign: Optional[bool] = None) -> Step:
+             torques: bool = False, field_gradient: bool = False, assign: Optional[bool] = None) -> Step:
         """Computes results at positions (n, 3). No copy is needed for positions of the type of the plan's arrays.
 
-        out       an earlier step, which is overwritten; or a dictionary with arrays to write to, by the names forces, potential and
-                  field
-        energy, forces, potential, field, virial, charge_gradient
+        out       an earlier step, which is overwritten; or a dictionary with arrays to write to, by the names forces, potential,
+                  field, torques and field_gradient
+        energy, forces, potential, field, virial, charge_gradient, torques, field_gradient
                   True: computed, which takes time. Left out: energy and forces, with targets potential and field
         assign    True or False: whether particles are put into cells first. None: as assign_every says
 
@@ -543,7 +585,10 @@ class Plan:
         default = not self._targets
         wanted = Wanted(default if energy is None else bool(energy), default if forces is None else bool(forces),
                         not default if potential is None else bool(potential), not default if field is None else bool(field), bool(virial),
-                        self._num_parameters() if charge_gradient else 0)
+                        self._num_parameters() if charge_gradient else 0, bool(torques), bool(field_gradient))
+        for name in OF_DIPOLES:
+            if self._dipoles is None and (getattr(wanted, name) or isinstance(out, Mapping) and name in out):
+                raise refuse(name, "there are no dipoles: set_dipoles first, with zeros for charges alone")
         due = self._steps_left <= 0 if assign is None else assign
         door = library_of(positions)
         if door is not None:

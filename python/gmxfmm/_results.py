@@ -12,7 +12,10 @@ from ._inputs import Info, STATUS, refuse
 from ._library import DeviceOutput, Error, Output
 
 ARRAYS = ("forces", "potential", "field")
-_MEMBERS = {"forces": "force", "potential": "potential", "field": "field"}
+OF_DIPOLES = ("torques", "field_gradient")  # of plans alone
+STEP_ARRAYS = ARRAYS + OF_DIPOLES
+_MEMBERS = {"forces": "force", "potential": "potential", "field": "field", "torques": "torque", "field_gradient": "field_gradient"}
+_COLUMNS = {"forces": (3,), "potential": (), "field": (3,), "torques": (3,), "field_gradient": (6,)}
 # Of a device, in one block of double numbers: energies of near and far, the virial, the status as an int, and how far the worst
 # particle is outside its cell
 _ENERGY, _VIRIAL, _STATUS, _OUTSIDE, BLOCK = 0, 2, 11, 12, 13
@@ -28,6 +31,8 @@ class Wanted(NamedTuple):
     field: bool
     virial: bool
     charge_gradient: int = 0  # number of parameters
+    torques: bool = False
+    field_gradient: bool = False
 
 
 class Step:
@@ -37,7 +42,10 @@ class Step:
     potential  (n) at the charges, or (m) at the targets; charge / length
     field      (n, 3) or (m, 3), charge / length^2
     energy     1/2 sum q phi, charge^2 / length: a float; on a device an array of no dimension, in double precision
-    virial     (3, 3), -1/2 sum r (x) F over pairs, unit of energy
+    virial     (3, 3), -1/2 sum r (x) F over pairs, unit of energy; with dipoles it is not symmetric
+    torques    (n, 3) on dipoles, mu x E, unit of energy
+    field_gradient
+               (n, 6) or (m, 6), of plans with dipoles: dE_b/dx_a as xx, yy, zz, xy, xz, yz; charge / length^3
     charge_gradient
                (k), of the energy by the parameters of Plan.set_charge_derivatives, in double precision
     outside    how far the worst particle is outside the cell that it was assigned to, in cells; 0: none is. A float; on a device an
@@ -49,6 +57,8 @@ class Step:
     forces: Any = None
     potential: Any = None
     field: Any = None
+    torques: Any = None
+    field_gradient: Any = None
     _gradient: Any = None
     _reference: Any = None
 
@@ -77,7 +87,7 @@ class Step:
         raise NotImplementedError
 
     def _arrays(self) -> Dict[str, Any]:
-        return {name: getattr(self, name) for name in ARRAYS if getattr(self, name) is not None}
+        return {name: getattr(self, name) for name in STEP_ARRAYS if getattr(self, name) is not None}
 
     def __repr__(self) -> str:
         names = [name for name in Wanted._fields if getattr(self._wanted, name)]
@@ -87,10 +97,10 @@ class Step:
 def room(wanted: Wanted, rows: Tuple[int, ...], dtype: np.dtype, door: Any, device: int, given: Optional[Mapping[str, Any]]) -> Dict[str, Any]:
     """Arrays for what is wanted: those given, if they fit, and new ones. door: of their library; None: numpy's."""
     arrays = {}
-    for name in ARRAYS:
+    for name in STEP_ARRAYS:
         if not getattr(wanted, name):
             continue
-        shape = rows if name == "potential" else rows + (3,)
+        shape = rows + _COLUMNS[name]
         array = None if given is None else given.get(name)
         if array is None:
             array = np.empty(shape, dtype) if door is None else door.empty(shape, dtype.name, device)
@@ -248,10 +258,10 @@ class Result:
 Out = Union[Step, Mapping[str, Any], None]
 
 
-def with_given(wanted: Wanted, out: Any) -> Wanted:
+def with_given(wanted: Wanted, out: Any, names: Tuple[str, ...] = ARRAYS) -> Wanted:
     """What is wanted, with the arrays that are given to write to."""
-    if not isinstance(out, Mapping) or any(name not in ARRAYS for name in out):
-        raise refuse("out", f"it must be a dictionary with arrays of {', '.join(ARRAYS)}, or of a plan what an earlier step gave")
+    if not isinstance(out, Mapping) or any(name not in names for name in out):
+        raise refuse("out", f"it must be a dictionary with arrays of {', '.join(names)}, or of a plan what an earlier step gave")
     return wanted._replace(**{name: True for name in out})
 
 
@@ -265,5 +275,5 @@ def prepare(kind: Any, out: Out, wanted: Wanted, key: Tuple) -> Step:
             return out
         raise refuse("out", f"it is a {out!r}, of {out._key[0]} rows; this step is another: leave it out once")
     if out is not None:
-        wanted = with_given(wanted, out)
+        wanted = with_given(wanted, out, STEP_ARRAYS)
     return kind(wanted, key, room(wanted, (rows,), dtype, door, device, out))

@@ -303,6 +303,52 @@ class Measuring(unittest.TestCase):
             with self.assertRaisesRegex(gmxfmm.Error, "no parameters"):
                 plan.step(self.x, charge_gradient=True)
 
+    def test_dipoles(self):
+        random = np.random.default_rng(3)
+        n = 100
+        x, q, mu = random.uniform(-3, 3, (n, 3)), random.choice([-1.0, 0.0, 1.0], n), random.normal(0, 0.3, (n, 3))
+
+        def exact(charges, dipoles):
+            """Field and its gradient at all particles (Stone 2013, chapter 3)."""
+            r = x[:, None] - x
+            d = np.linalg.norm(r, axis=-1) + np.eye(n)
+            others = 1 - np.eye(n)
+            a, b, c = (f * others / d**k for f, k in ((1, 3), (3, 5), (15, 7)))
+            along = np.einsum("ijk,jk->ij", r, dipoles)
+            field = np.einsum("ij,ijk->ik", charges * a + along * b, r) - a @ dipoles
+            both = np.einsum("jk,ijl->ijkl", dipoles, r)
+            gradient = np.einsum("ij,kl->ikl", charges * a + along * b, np.eye(3)) - np.einsum("ij,ijk,ijl->ikl", charges * b + along * c, r, r)
+            return field, gradient + np.einsum("ij,ijkl->ikl", b, both + both.swapaxes(2, 3))
+
+        with gmxfmm.Plan(x, q, dipoles=mu, accuracy=1e-6) as plan:
+            self.assertLessEqual(plan.measured_error, 1e-6)
+            self.assertEqual(plan.info.method, "fmm")
+            self.assertIn("dipoles", plan.capabilities)
+            for scale in (1.0, 1.01, 3.0):  # the last one is measured again
+                plan.set_dipoles(scale * mu)
+                self.assertLessEqual(plan.measured_error, 1e-6)
+                step = plan.step(x, torques=True, field_gradient=True, field=True)
+                field, gradient = exact(q, scale * mu)
+                self.assertLess(rms_error(step.torques, np.cross(scale * mu, field)), 2e-6)
+                self.assertLess(rms_error(step.forces, q[:, None] * field + np.einsum("ikl,ik->il", gradient, scale * mu)), 2e-6)
+                self.assertLess(rms_error(step.field_gradient, gradient[:, (0, 1, 2, 0, 0, 1), (0, 1, 2, 1, 2, 2)]), 2e-5)
+            twin = copy.copy(plan)
+            np.testing.assert_allclose(twin.step(x, torques=True).torques, step.torques, rtol=1e-5, atol=1e-6)
+            plan.set_dipoles(mu, measure=False)
+            self.assertTrue(np.isnan(plan.measured_error))
+            plan.set_dipoles(None)
+            for name in ("torques", "field_gradient"):
+                with self.assertRaisesRegex(gmxfmm.Error, f"{name}: there are no dipoles"):
+                    plan.step(x, **{name: True})
+                with self.assertRaisesRegex(gmxfmm.Error, f"{name}: there are no dipoles"):
+                    plan.step(x, {name: np.empty((n, 3 if name == "torques" else 6))})
+            with self.assertRaisesRegex(gmxfmm.Error, "dipoles: it has the shape"):
+                plan.set_dipoles(mu[1:])
+            with self.assertRaisesRegex(gmxfmm.Error, "dipole of particle 4 is not finite"):
+                plan.set_dipoles(np.where(np.arange(n)[:, None] == 4, np.inf, mu), measure=False)
+        with self.assertRaisesRegex(gmxfmm.Error, "dipoles"):
+            gmxfmm.Plan(x, q, dipoles=mu, method="treecode")
+
     def test_of_a_treecode(self):
         x, q = cloud(2000)
         with gmxfmm.Plan(x, q, method="auto", accuracy=1e-4, num_threads=1) as plan:
