@@ -60,7 +60,8 @@ Case makeCase(Kind kind, int seed)
 {
     Random        random(1000 * static_cast<std::uint64_t>(kind) + static_cast<std::uint64_t>(seed));
     Case          c;
-    const int     n         = (kind == Kind::Open ? 300 : 60) + static_cast<int>(300 * random.uniform());
+    /* a thousand charges of an open system are in one cell */
+    const int     n         = (kind == Kind::Open ? 3000 : 60) + static_cast<int>(300 * random.uniform());
     const bool    isOctree  = kind != Kind::Wire && random.uniform() < 0.35;
     const double  precise[] = {1e-3, 4e-4, 4e-4, 1e-5, 1e-7};
     const double  accuracy  = precise[seed % 5];

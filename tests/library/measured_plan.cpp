@@ -414,7 +414,7 @@ TEST(MeasuredPlan, TheTreecodeWhereItIsFaster)
 #endif
     System s;
     Random random(17);
-    scatter(&s, 600, {0, 0, 0}, {600, 1e-3, 1e-3}, &random);
+    scatter(&s, 3000, {0, 0, 0}, {3000, 1e-3, 1e-3}, &random);
     gmxfmm_options options = optionsFor(1e-4, Boundary::Open);
     options.method         = GMXFMM_METHOD_AUTO;
     options.reproducible   = 0;

@@ -163,6 +163,7 @@ static void far_field(gmxfmm_plan* plan, fmm_wanted wanted, fmm_step_sums* sums)
     const int first = fmm_far_is_first(plan, wanted);
     if (all_are_near(plan))
     {
+        memset(fmm_arrays_of(fmm_targets(plan)).far_phi, 0, (size_t)fmm_targets(plan)->n * sizeof(real));
         if (first)
         {
             clear_fields(plan);
