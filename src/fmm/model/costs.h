@@ -28,7 +28,8 @@ typedef struct fmm_costs
      * plan takes longer than these, less than 2 s for a million particles. */
     double choice_steps, choice_seconds, choice_particle;
     int    adapts;       /* leaves of an open octree may be of several levels */
-    int    skips_far;    /* an open system of one cell has no far field */
+    int    skips_far;    /* an open system of one cell has no far field. In single precision it is chosen as if it had:
+                          * in long systems the cell is long, and positions in it are rounded */
     int compiles_orders; /* kernels of an octree are compiled for each order, so that trying an order costs seconds */
 } fmm_costs;
 

@@ -265,7 +265,7 @@ static double cost(const fmm_problem* problem, const fmm_cells* cells, double n,
         two_steps = two_steps && fmm_two_step_radix(cells->n[d]);
     }
     const double all_pairs = n * n * c->pair * (is_double ? c->pair_double : 1);
-    if (c->skips_far && used_cells == 1 && !fmm_has_images(problem->periodic))
+    if (c->skips_far && is_double && used_cells == 1 && !fmm_has_images(problem->periodic))
     {
         return all_pairs + c->gather;
     }
