@@ -58,8 +58,8 @@ struct Case
 
 Case makeCase(Kind kind, int seed)
 {
-    Random        random(1000 * static_cast<std::uint64_t>(kind) + static_cast<std::uint64_t>(seed));
-    Case          c;
+    Random random(1000 * static_cast<std::uint64_t>(kind) + static_cast<std::uint64_t>(seed));
+    Case   c;
     /* a thousand charges of an open system are in one cell */
     const int     n         = (kind == Kind::Open ? 3000 : 60) + static_cast<int>(300 * random.uniform());
     const bool    isOctree  = kind != Kind::Wire && random.uniform() < 0.35;
