@@ -329,9 +329,9 @@ class Measuring(unittest.TestCase):
                 self.assertLessEqual(plan.measured_error, 1e-6)
                 step = plan.step(x, torques=True, field_gradient=True, field=True)
                 field, gradient = exact(q, scale * mu)
-                self.assertLess(rms_error(step.torques, np.cross(scale * mu, field)), 2e-6)
-                self.assertLess(rms_error(step.forces, q[:, None] * field + np.einsum("ikl,ik->il", gradient, scale * mu)), 2e-6)
-                self.assertLess(rms_error(step.field_gradient, gradient[:, (0, 1, 2, 0, 0, 1), (0, 1, 2, 1, 2, 2)]), 2e-5)
+                self.assertLess(rms_error(step.torques, np.cross(scale * mu, field)), 1e-6)
+                self.assertLess(rms_error(step.forces, q[:, None] * field + np.einsum("ikl,ik->il", gradient, scale * mu)), 1e-6)
+                self.assertLess(rms_error(step.field_gradient, gradient[:, (0, 1, 2, 0, 0, 1), (0, 1, 2, 1, 2, 2)]), 1e-6)  # one cell: no far field
             twin = copy.copy(plan)
             np.testing.assert_allclose(twin.step(x, torques=True).torques, step.torques, rtol=1e-5, atol=1e-6)
             plan.set_dipoles(mu, measure=False)

@@ -379,14 +379,13 @@ std::vector<DVec> FmmLJSplitMeasurement::Impl::toCentres(const FmmLJSplit&      
     }
     for (const std::vector<int>& group : groups)
     {
-        const auto inMolecule = [&](int a) { return a - atoms_.firstOfMolecule[a]; };
-        int        heavy      = group[0];
-        double     mass       = 0;
-        bool       isRigid    = group.size() > 1;
+        int    heavy   = group[0];
+        double mass    = 0;
+        bool   isRigid = group.size() > 1;
         for (const int a : group)
         {
-            const int ofMolecule = (a - atoms_.firstOfMolecule[a]);
-            if (split.heavyAtom(kind[a], inMolecule(a)) == ofMolecule)
+            const int ofMolecule = a - atoms_.firstOfMolecule[a];
+            if (split.heavyAtom(kind[a], ofMolecule) == ofMolecule)
             {
                 heavy = a;
             }
