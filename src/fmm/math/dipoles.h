@@ -35,14 +35,14 @@ static inline FMM_HD dipole_vector dipole_times(dipole_vector a, DIPOLE_T b)
 typedef struct
 {
     dipole_vector n, u;
-    DIPOLE_T      potential, e, g; /* potential: without w */
+    DIPOLE_T      potential, e, k; /* potential: without w; k: g / 6 */
 } dipole_source;
 
 static inline FMM_HD dipole_source dipole_see(DIPOLE_T q, dipole_vector mu, dipole_vector r, DIPOLE_T w)
 {
     const dipole_vector n = dipole_times(r, w), u = dipole_times(mu, w);
     const DIPOLE_T      along = dipole_dot(u, n);
-    const dipole_source s     = {n, u, q + along, q + along * (DIPOLE_R)3, q * (DIPOLE_R)3 + along * (DIPOLE_R)15};
+    const dipole_source s     = {n, u, q + along, q + along * (DIPOLE_R)3, q * (DIPOLE_R)0.5 + along * (DIPOLE_R)2.5};
     return s;
 }
 
@@ -53,26 +53,35 @@ static inline FMM_HD dipole_vector dipole_field(const dipole_source* s)
     return field;
 }
 
-/* Adds w^3 times its gradient to sum[6]: xx, yy, zz, xy, xz, yz. With v = 3 u - g n / 2 it is e delta + v n + n v. */
+/* Adds w^3 times its gradient to sum[6], xx, yy, zz, xy, xz, yz: with v = u - k n it is w^3 [e delta + 3 (v n + n v)].
+ * To the first three half of that is added, without e, so that each product has an addition beside it. */
 static inline FMM_HD void dipole_add_gradient(const dipole_source* s, DIPOLE_T w3, DIPOLE_T* sum)
 {
-    const DIPOLE_T      half = s->g * (DIPOLE_R)0.5, three = w3 * (DIPOLE_R)3, e = s->e * w3;
-    const dipole_vector n = s->n;
-    const dipole_vector v = {s->u.x * three - n.x * half * w3, s->u.y * three - n.y * half * w3,
-                             s->u.z * three - n.z * half * w3};
-    sum[0]                = sum[0] + (v.x * n.x * (DIPOLE_R)2 + e);
-    sum[1]                = sum[1] + (v.y * n.y * (DIPOLE_R)2 + e);
-    sum[2]                = sum[2] + (v.z * n.z * (DIPOLE_R)2 + e);
-    sum[3]                = sum[3] + (v.x * n.y + v.y * n.x);
-    sum[4]                = sum[4] + (v.x * n.z + v.z * n.x);
-    sum[5]                = sum[5] + (v.y * n.z + v.z * n.y);
+    const dipole_vector n = s->n, m = dipole_times(n, w3 * (DIPOLE_R)3);
+    const dipole_vector v = {s->u.x - s->k * n.x, s->u.y - s->k * n.y, s->u.z - s->k * n.z};
+    sum[0]                = sum[0] + v.x * m.x;
+    sum[1]                = sum[1] + v.y * m.y;
+    sum[2]                = sum[2] + v.z * m.z;
+    sum[3]                = (sum[3] + v.x * m.y) + v.y * m.x;
+    sum[4]                = (sum[4] + v.x * m.z) + v.z * m.x;
+    sum[5]                = (sum[5] + v.y * m.z) + v.z * m.y;
+}
+
+/* Makes the gradient of these sums over sources. e is in none of them: the trace is zero. */
+static inline FMM_HD void dipole_end_gradient(DIPOLE_R* sum)
+{
+    const DIPOLE_R third = (sum[0] + sum[1] + sum[2]) * (DIPOLE_R)(2.0 / 3.0);
+    for (int i = 0; i < 3; i++)
+    {
+        sum[i] = sum[i] * 2 - third;
+    }
 }
 
 /* Force over w^2 on a target with charge q and dipole mu, v = mu w. */
 static inline FMM_HD dipole_vector dipole_force(const dipole_source* s, DIPOLE_T q, dipole_vector v)
 {
     const DIPOLE_T      along = dipole_dot(v, s->n);
-    const DIPOLE_T      on_n  = q * s->e - s->g * along + dipole_dot(v, s->u) * (DIPOLE_R)3;
+    const DIPOLE_T      on_n  = q * s->e - s->k * along * (DIPOLE_R)6 + dipole_dot(v, s->u) * (DIPOLE_R)3;
     const DIPOLE_T      on_u  = along * (DIPOLE_R)3 - q;
     const dipole_vector force = {on_n * s->n.x + on_u * s->u.x + s->e * v.x, on_n * s->n.y + on_u * s->u.y + s->e * v.y,
                                  on_n * s->n.z + on_u * s->u.z + s->e * v.z};

@@ -127,6 +127,7 @@ take_dipoles(const gmxfmm_plan* plan, const double (*box)[3], double unit, int s
         dipole_add_gradient(&from, w2 * w, gradient);
         dipole_add_lever(&from, dipole_force(&from, q, dipole_times(mu, w)), w, lever);
     }
+    dipole_end_gradient(gradient);
     a.far_phi[s] -= (real)phi;
     a.ex[s] -= (real)e.x;
     a.ey[s] -= (real)e.y;

@@ -527,6 +527,10 @@ static inline void target_dipoles(const near_list*      list,
         const real unit = i == c_phi || i >= c_lever ? one : i < c_gradient ? one * one : one * one * one;
         out[i]          = lane_sum(sum[i]) * unit;
     }
+    if (sums > c_gradient)
+    {
+        dipole_end_gradient(out + c_gradient);
+    }
 }
 
 /* Targets of one cell with its near particles, of a plan with dipoles. */
