@@ -36,12 +36,14 @@ float* bench_device_floats(size_t n, const float* host)
 
 void device_step_enqueue(const device_step* s, unsigned stages)
 {
-    gmxfmm_device_output out = {.size      = sizeof(out),
-                                .force     = s->force,
-                                .field     = s->field,
-                                .potential = s->potential,
-                                .virial    = s->virial,
-                                .stages    = stages};
+    gmxfmm_device_output out = {.size           = sizeof(out),
+                                .force          = s->force,
+                                .field          = s->field,
+                                .potential      = s->potential,
+                                .virial         = s->virial,
+                                .stages         = stages,
+                                .torque         = s->torque,
+                                .field_gradient = s->gradient};
     bench_check(gmxfmm_enqueue(s->plan, s->x, &out, s->stream), gmxfmm_message(s->plan));
 }
 

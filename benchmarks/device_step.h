@@ -11,6 +11,7 @@ typedef struct
 {
     gmxfmm_plan* plan;
     float *      x, *force, *field, *potential; /* of the device; NULL: not wanted */
+    float *      torque, *gradient;             /* the same, of plans with dipoles */
     double*      virial;                        /* the same */
     cudaStream_t stream;
 } device_step;

@@ -1,14 +1,17 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
  * One step in SPC water on a GPU, as a host program with its own streams has it:
- *   water_cuda SPC216.GRO COPIES [--once|--once-virial] [ORDER CELLS WS]...
+ *   water_cuda SPC216.GRO COPIES [--once|--once-virial|--dipoles] [ORDER CELLS WS]...
  * For each choice of order, cells and separation (0 0 0: the library's) one line of JSON on stdout. Times are by events
  * around graph launches, the median of 100; far is P2M to L2P, near P2P, each alone; total a whole step with both
  * overlapped; in_flight: 100 steps in a row without waiting, new_box: a box of another shape before each of them. The
  * force error is that of all atoms against order 16 in double precision on the same device.
  * --once: two steps of each and nothing else, the second for profilers (device_step_profile); --once-virial: with
  * virial, the second in a box of another shape.
+ * --dipoles: a line of times with a dipole on each atom: forces, torques and field gradients, and these with the
+ * virial, beside forces, and forces and virial, of the charges alone; factor: of the first over charges with virial.
  */
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -47,6 +50,44 @@ static void report(device_step* s, const water* w, const float* reference, float
     fflush(stdout);
 }
 
+/* Times of forces, torques and field gradients of charges and dipoles, beside those of charges. */
+static void report_dipoles(device_step* s, const water* w, double* virial)
+{
+    const size_t n  = (size_t)w->n;
+    float*       mu = bench_floats(3 * n, NULL);
+    device_step  t  = *s;
+    for (size_t k = 0; k < 3 * n; k++)
+    {
+        mu[k] = (float)(0.02 * sin((double)k)); /* e nm: some debyes */
+    }
+    bench_check(gmxfmm_assign(s->plan, s->x), gmxfmm_message(s->plan));
+    device_step_enqueue(s, 0);
+    const double charges = device_step_ms(s, 0);
+    t.virial             = virial;
+    device_step_enqueue(&t, 0); /* makes what only steps with virial need */
+    const double charges_virial = device_step_ms(&t, 0);
+    bench_check(gmxfmm_set_dipoles(s->plan, w->n, mu), gmxfmm_message(s->plan));
+    bench_check(gmxfmm_assign(s->plan, s->x), gmxfmm_message(s->plan));
+    t.torque   = bench_device_floats(3 * n, NULL);
+    t.gradient = bench_device_floats(6 * n, NULL);
+    device_step_enqueue(&t, 0);
+    const double dipoles_virial = device_step_ms(&t, 0);
+    t.virial                    = NULL;
+    const double dipoles = device_step_ms(&t, 0), near = device_step_ms(&t, GMXFMM_STAGE_NEAR);
+    const double far = device_step_ms(&t, GMXFMM_STAGE_FAR), output = device_step_ms(&t, GMXFMM_STAGE_OUTPUT);
+    gmxfmm_info  info = {.size = sizeof(info)};
+    bench_check(gmxfmm_get_info(s->plan, &info), gmxfmm_message(s->plan));
+    printf("{\"atoms\": %d, \"order\": %d, \"cells\": [%d, %d, %d], \"separation\": %d, \"charges_ms\": %.4f, "
+           "\"charges_virial_ms\": %.4f, \"dipoles_ms\": %.4f, \"dipoles_virial_ms\": %.4f, \"dipoles_near_ms\": %.4f, "
+           "\"dipoles_far_ms\": %.4f, \"dipoles_output_ms\": %.4f, \"factor\": %.3f}\n",
+           w->n, info.order, info.grid[0], info.grid[1], info.grid[2], info.separation, charges, charges_virial,
+           dipoles, dipoles_virial, near, far, output, dipoles / charges_virial);
+    fflush(stdout);
+    CUDA(cudaFree(t.torque));
+    CUDA(cudaFree(t.gradient));
+    free(mu);
+}
+
 /* Order, cells along an edge and ws from three words; 0 cells: all three as the library chooses. */
 static void set_cells(gmxfmm_options* options, char** words)
 {
@@ -80,6 +121,20 @@ int main(int argc, char** argv)
 
     const int once_virial = argc > 3 && strcmp(argv[3], "--once-virial") == 0;
     const int once        = once_virial || (argc > 3 && strcmp(argv[3], "--once") == 0);
+    const int dipoles     = argc > 3 && strcmp(argv[3], "--dipoles") == 0;
+    for (int i = 4; dipoles && (i == 4 || i + 2 < argc); i += 3)
+    {
+        if (i + 2 < argc)
+        {
+            set_cells(&options, argv + i);
+        }
+        s.plan      = water_plan(&w, &options, w.box);
+        float* phi  = s.potential;
+        s.potential = NULL; /* forces alone */
+        report_dipoles(&s, &w, virial);
+        s.potential = phi;
+        gmxfmm_destroy(s.plan);
+    }
     for (int i = 4; once && i + 2 < argc; i += 3)
     {
         set_cells(&options, argv + i);
@@ -89,7 +144,7 @@ int main(int argc, char** argv)
         device_step_profile(&s, once_virial ? w.box : NULL);
         gmxfmm_destroy(s.plan);
     }
-    if (once)
+    if (once || dipoles)
     {
         return 0;
     }

@@ -40,7 +40,7 @@ class Plan:
 
     positions    (n, 3), any unit of length: numpy, lists; arrays of a device of PyTorch, CuPy, JAX or with DLPack
     charges      (n), any unit of charge
-    dipoles      (n, 3), charge times length, of the FMM on the CPU, arrays of the host; None: there are none. measured_error is the
+    dipoles      (n, 3), charge times length, of the FMM, arrays of the host; None: there are none. measured_error is the
                  larger one of forces, over their RMS, and of torques, over theirs
     box          None: an open system; a length: a cube; three: a brick; (3, 3): its vectors in rows
     periodic     three flags, as of ASE: along which box vectors there are images. Two of them: a slab, open along the normal of
@@ -139,7 +139,7 @@ class Plan:
         if dipoles is not None and self._ranks is not None:
             raise refuse("dipoles", "several ranks have none: leave out comm, or dipoles")
         if dipoles is not None and library_of(dipoles) is not None:
-            raise refuse("dipoles", "they are on a GPU: dipoles are arrays of the host, of plans of the CPU")
+            raise refuse("dipoles", "they are on a GPU: dipoles are arrays of the host")
         self._dipoles = None if dipoles is None else numbers("dipoles", to_host("dipoles", dipoles), (n, 3), self._dtype).copy()
 
     def _take_targets(self, places: Optional[np.ndarray]) -> None:

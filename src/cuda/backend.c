@@ -16,8 +16,9 @@ static unsigned capabilities(const gmxfmm_plan* plan)
     const int      own     = plan->particles.num_targets == 0; /* particles are their own targets */
     const unsigned charges = own ? GMXFMM_CAN_VIRIAL | GMXFMM_CAN_CHARGE_GRADIENT : 0;
     const int      assigns = own && fmm_has_fixed_cells(plan);
-    return charges | GMXFMM_CAN_EXCLUDE | GMXFMM_CAN_TARGETS | GMXFMM_CAN_ENQUEUE | GMXFMM_CAN_ENQUEUE_CHARGES |
-           (assigns ? (unsigned)GMXFMM_CAN_ENQUEUE_ASSIGN : 0U);
+    const unsigned more =
+        (assigns ? (unsigned)GMXFMM_CAN_ENQUEUE_ASSIGN : 0U) | (fmm_device_has_one(plan) ? GMXFMM_CAN_DIPOLES : 0U);
+    return charges | GMXFMM_CAN_EXCLUDE | GMXFMM_CAN_TARGETS | GMXFMM_CAN_ENQUEUE | GMXFMM_CAN_ENQUEUE_CHARGES | more;
 }
 
 const fmm_backend fmm_backend_cuda = {
@@ -37,6 +38,8 @@ const fmm_backend fmm_backend_cuda = {
     .create                 = fmm_device_create,
     .destroy                = fmm_device_destroy,
     .set_charges            = fmm_device_set_charges,
+    .set_dipoles            = fmm_device_set_dipoles,
+    .take_dipoles           = fmm_device_take_dipoles,
     .set_targets            = fmm_device_set_targets,
     .set_exclusions         = fmm_device_set_exclusions,
     .set_charge_derivatives = fmm_device_set_charge_derivatives,

@@ -156,6 +156,11 @@ gmxfmm_status fmm_device_set_shape(gmxfmm_plan* plan)
     return fmm_cuda_reserve_nodes(plan);
 }
 
+int fmm_device_has_one(const gmxfmm_plan* plan)
+{
+    return !has_others(plan->device);
+}
+
 void fmm_device_get_info(const gmxfmm_plan* plan, gmxfmm_info* info)
 {
     const DeviceGroup* group = plan->device->group;

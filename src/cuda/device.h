@@ -24,6 +24,10 @@ extern "C"
     /* The charges of the plan, and room for its particles. */
     gmxfmm_status fmm_device_set_charges(gmxfmm_plan* plan);
 
+    /* Room for dipoles, or none of them any more; the dipoles of the plan. Errors: UNSUPPORTED (several devices). */
+    gmxfmm_status fmm_device_set_dipoles(gmxfmm_plan* plan);
+    gmxfmm_status fmm_device_take_dipoles(gmxfmm_plan* plan);
+
     /* Places of the plan's targets, x on the host or the device, and room for them. */
     gmxfmm_status fmm_device_set_targets(gmxfmm_plan* plan, const void* x);
 
@@ -81,6 +85,9 @@ extern "C"
     /* One step with arrays of the device, on the caller's stream. */
     gmxfmm_status
     fmm_device_enqueue(gmxfmm_plan* plan, const void* x, const gmxfmm_device_output* output, void* stream);
+
+    /* Whether one device has all of the plan. */
+    int fmm_device_has_one(const gmxfmm_plan* plan);
 
     /* Leaves of an octree; devices, and their shares of the near field. */
     void fmm_device_get_info(const gmxfmm_plan* plan, gmxfmm_info* info);

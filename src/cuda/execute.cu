@@ -29,10 +29,11 @@ struct SideWork
 };
 
 /* Whether the background's moments have a kernel of their own beside P2M: with few cells a step is a chain of short
- * kernels, which sums over all blocks at the end of P2M make longer. */
+ * kernels, which sums over all blocks at the end of P2M make longer. Those of dipoles always have. */
 static bool moments_beside(const gmxfmm_plan* plan)
 {
-    return fmm_is_bulk(plan) && plan->domain.tree == NULL && plan->domain.cells.num_cells < c_fewCells;
+    const bool few = plan->domain.tree == NULL && plan->domain.cells.num_cells < c_fewCells;
+    return fmm_is_bulk(plan) && (few || fmm_has_dipoles(plan));
 }
 
 /* P2M, and spectra of a new box. */
@@ -51,7 +52,7 @@ static gmxfmm_status begin_far_field(gmxfmm_plan* plan, bool virial, const SideW
 
 /* The rest of the far field: from the multipoles to the targets. Moments that are sums of P2M's blocks are waited for
  * as late as can be, all else before the product. */
-static gmxfmm_status end_far_field(gmxfmm_plan* plan, const void* x, bool virial, const SideWork& wanted)
+static gmxfmm_status end_far_field(gmxfmm_plan* plan, const void* x, bool virial, bool gradient, const SideWork& wanted)
 {
     const DeviceSchedule& s     = plan->device->schedule;
     const bool            early = wanted.spectra || wanted.moments;
@@ -62,8 +63,8 @@ static gmxfmm_status end_far_field(gmxfmm_plan* plan, const void* x, bool virial
     FMM_TRY(fmm_cuda_send_moments(plan, fmm_is_bulk(plan) && !wanted.moments, wanted.stream));
     FMM_CUDA(plan, wanted.any ? cudaEventRecord(s.side_done, wanted.stream) : cudaSuccess);
     FMM_TRY(plan->device->far.path->far(plan, virial, early ? s.side_done : NULL));
-    FMM_TRY(fmm_cuda_l2p(plan, wanted.any && !early ? s.side_done : NULL));
-    FMM_TRY(fmm_is_adaptive(plan) ? fmm_cuda_from_leaf_units(plan, s.far) : GMXFMM_OK);
+    FMM_TRY(fmm_cuda_l2p(plan, gradient, wanted.any && !early ? s.side_done : NULL));
+    FMM_TRY(fmm_is_adaptive(plan) ? fmm_cuda_from_leaf_units(plan, gradient, s.far) : GMXFMM_OK);
     FMM_TRY(fmm_cuda_end_far(plan, virial));
     FMM_CUDA(plan, cudaEventRecord(s.far_done, s.far));
     return fmm_cuda_prefetch_spectra(plan, virial);
@@ -112,7 +113,7 @@ fmm_cuda_fields(gmxfmm_plan* plan, const void* x, unsigned stages, const StepWan
     }
     if (far)
     {
-        FMM_TRY(end_far_field(plan, x, virial, side));
+        FMM_TRY(end_far_field(plan, x, virial, wanted.gradient != 0, side));
         FMM_CUDA(plan, cudaStreamWaitEvent(stream, s.far_done, 0));
     }
     if (follows)
@@ -169,7 +170,8 @@ fmm_cuda_enqueue(gmxfmm_plan* plan, const void* x, const gmxfmm_device_output* o
     const unsigned   stages = output->stages != 0 ? output->stages : ~0u;
     const StepWanted wanted = {output->energy != NULL, output->virial != NULL,
                                output->energy != NULL || output->virial != NULL || output->potential != NULL ||
-                                   output->charge_gradient != NULL};
+                                   output->charge_gradient != NULL,
+                               fmm_cuda_wants_gradient(plan, output)};
     FMM_TRY(fmm_cuda_store_box(plan, stream));
     if (stages & GMXFMM_STAGE_PERMUTE)
     {

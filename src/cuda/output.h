@@ -6,6 +6,12 @@
 #include "cuda/geometry.h"
 #include "cuda/resources.h"
 
+/* Whether a step with this output computes the gradient of the field: forces on dipoles are made of it. */
+static inline bool fmm_cuda_wants_gradient(const gmxfmm_plan* plan, const gmxfmm_device_output* output)
+{
+    return fmm_has_dipoles(plan) && (output->force != NULL || output->field_gradient != NULL || output->virial != NULL);
+}
+
 /* Enqueue the arrays; energy and virial; the status, from errors found while writing the arrays. */
 gmxfmm_status
 fmm_cuda_output(gmxfmm_plan* plan, const void* x, const gmxfmm_device_output* output, cudaStream_t stream);

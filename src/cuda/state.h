@@ -37,6 +37,13 @@ struct alignas(2 * sizeof(R)) Vec2
     R x, y;
 };
 
+/* A symmetric tensor: xx, yy, zz, xy, xz, yz. */
+template <class R>
+struct alignas(2 * sizeof(R)) Symmetric
+{
+    R t[6];
+};
+
 /* The grid of near cells and the box that it was made for. */
 struct Geometry
 {
@@ -77,7 +84,7 @@ enum
 {
     c_tileSize  = 32,
     c_none      = 0x7f7f7f7f, /* bytes alike, for memset; above every index of a particle */
-    c_numSums   = 24,         /* doubles in a row of partial sums, at most */
+    c_numSums   = 28,         /* doubles in a row of partial sums, at most */
     c_sumBlocks = 528         /* blocks of kernels that sum over particles: four for each multiprocessor of an H200 */
 };
 
@@ -123,7 +130,7 @@ struct LeftSums
 struct StepResults
 {
     /* dipole (3), quadrupole xx yy zz xy xz yz, sum of q x (3); where P2M computes them, only the dipole and, in place
-     * of xx, the trace */
+     * of xx, the trace. With dipoles the third has these, too, and their sum (3) follows */
     double moments[c_numSums];
     double energy[2];
     double virial[9];
@@ -168,6 +175,7 @@ struct ParticleSet
     DeviceBuffer sorted, position /* caller's order */, cell_of, anchor, cell_start, tile_start, tiles, xq;
     DeviceBuffer given;          /* where fmm_has_given: as xq, the caller's numbers times fmm_given_scale */
     DeviceBuffer scaled;         /* where fmm_is_adaptive: as xq, in the unit of the leaf */
+    DeviceBuffer mu, scaled_mu;  /* dipoles as Vec4, in the plan's axes and these units of length */
     int          launched_tiles; /* warps that P2P gets for the tiles */
 };
 
@@ -300,6 +308,7 @@ struct DeviceNearField
 struct DeviceCharges
 {
     DeviceBuffer value;   /* caller's order */
+    DeviceBuffer dipoles; /* 3 n: caller's order, axes and unit, double; where fmm_has_dipoles */
     DeviceBuffer results; /* ChargeResults */
 };
 
@@ -357,10 +366,11 @@ struct DeviceFarField
 /* Results of a step (particles/arrays.cu). */
 struct DeviceOutput
 {
-    DeviceBuffer near, far; /* potentials and fields of the targets, sorted */
-    DeviceBuffer partial;   /* rows of sums over particles */
-    DeviceBuffer results;   /* StepResults */
-    DeviceBuffer copy;      /* of a synchronous execute */
+    DeviceBuffer near, far;                   /* potentials and fields of the targets, sorted */
+    DeviceBuffer near_gradient, far_gradient; /* Symmetric, of these fields; where fmm_has_dipoles */
+    DeviceBuffer partial;                     /* rows of sums over particles */
+    DeviceBuffer results;                     /* StepResults */
+    DeviceBuffer copy;                        /* of a synchronous execute */
 };
 
 /* Streams and events of a step, and what of the lattice sums it has waited for (schedule.cu). Versions are those of the
@@ -468,6 +478,7 @@ struct StepWanted
 {
     int energy, virial;
     int potential; /* of particles: for output, or for energy and virial */
+    int gradient;  /* of the field, with dipoles: for output, or forces on them */
 };
 
 /* Whether the spectra s, or z below, belong to the present far field. */

@@ -24,6 +24,8 @@ gmxfmm_device_output fmm_cuda_arrays(const gmxfmm_plan* plan, const gmxfmm_outpu
     on_device.force           = output->force != NULL ? out : NULL;
     on_device.field           = output->field != NULL ? out + 3 * n * word : NULL;
     on_device.potential       = output->potential != NULL ? out + 6 * n * word : NULL;
+    on_device.torque          = output->torque != NULL ? out + 7 * n * word : NULL;
+    on_device.field_gradient  = output->field_gradient != NULL ? out + 10 * n * word : NULL;
     on_device.energy          = output->want_energy ? sums : NULL;
     on_device.virial          = output->want_virial ? sums + 2 : NULL;
     on_device.charge_gradient = output->charge_gradient != NULL ? d->derivatives.gradient.as<double>() : NULL;
@@ -92,6 +94,8 @@ gmxfmm_status fmm_device_execute(gmxfmm_plan* plan, const void* x, gmxfmm_output
     FMM_TRY(fetch(plan, output->force, out.force, 3 * n, d->schedule.own));
     FMM_TRY(fetch(plan, output->field, out.field, 3 * n, d->schedule.own));
     FMM_TRY(fetch(plan, output->potential, out.potential, n, d->schedule.own));
+    FMM_TRY(fetch(plan, output->torque, out.torque, 3 * n, d->schedule.own));
+    FMM_TRY(fetch(plan, output->field_gradient, out.field_gradient, 6 * n, d->schedule.own));
     if (output->charge_gradient != NULL)
     {
         const size_t bytes = static_cast<size_t>(plan->derivatives.num) * sizeof(double);

@@ -49,6 +49,8 @@ typedef struct fmm_backend
     gmxfmm_status (*set_charges)(gmxfmm_plan* plan);
     /* Room for dipoles, or none of them any more, as plan->charges has them. NULL: not offered. */
     gmxfmm_status (*set_dipoles)(gmxfmm_plan* plan);
+    /* The dipoles of the plan are new, after set_dipoles. NULL: it reads them itself. */
+    gmxfmm_status (*take_dipoles)(gmxfmm_plan* plan);
     /* x: places of the plan's targets in the array type, where the caller has them. */
     gmxfmm_status (*set_targets)(gmxfmm_plan* plan, const void* x);
     /* Excluded pairs, checked; both NULL if there are none. start has n + 1 elements. NULL: not offered. */

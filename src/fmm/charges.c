@@ -158,14 +158,13 @@ gmxfmm_status gmxfmm_set_charges(gmxfmm_plan* plan, int64_t n, const void* q)
     return status;
 }
 
-/* Whether dipoles can be set, and what is in the way. */
-static gmxfmm_status check_dipoles(gmxfmm_plan* plan, int64_t n, const void* mu)
+/* Whether dipoles can be set, and what is in the way. *mu becomes an address on the host. */
+static gmxfmm_status check_dipoles(gmxfmm_plan* plan, int64_t n, const void** mu)
 {
     if (plan->backend->set_dipoles == NULL)
     {
         return fmm_fail(plan, GMXFMM_ERROR_UNSUPPORTED,
-                        "dipoles are offered by the FMM on a CPU, on one rank: use method = fmm, device = cpu and "
-                        "gmxfmm_create");
+                        "dipoles are offered by the FMM, on one rank: use method = fmm and gmxfmm_create");
     }
     if (plan->charges.q == NULL)
     {
@@ -181,8 +180,9 @@ static gmxfmm_status check_dipoles(gmxfmm_plan* plan, int64_t n, const void* mu)
     {
         return fmm_fail(plan, GMXFMM_ERROR_OPTION, "min_distance is for charges alone: set none of it with dipoles");
     }
-    const gmxfmm_status status = fmm_check_threads(plan);
-    const int64_t       bad    = status == GMXFMM_OK ? find_bad(plan, 3 * n, mu) : 3 * n;
+    gmxfmm_status status = fmm_check_threads(plan);
+    status               = status == GMXFMM_OK ? plan->backend->on_host(plan, mu, 3 * (size_t)n) : status;
+    const int64_t bad    = status == GMXFMM_OK ? find_bad(plan, 3 * n, *mu) : 3 * n;
     return bad < 3 * n
                ? fmm_fail(plan, GMXFMM_ERROR_CHARGE, "dipole of particle %lld is not finite", (long long)bad / 3)
                : status;
@@ -194,7 +194,7 @@ static gmxfmm_status set_dipoles(gmxfmm_plan* plan, int64_t n, const void* mu)
     {
         return GMXFMM_OK;
     }
-    gmxfmm_status status = mu != NULL ? check_dipoles(plan, n, mu) : GMXFMM_OK;
+    gmxfmm_status status = mu != NULL ? check_dipoles(plan, n, &mu) : GMXFMM_OK;
     if (status != GMXFMM_OK)
     {
         return status;
@@ -214,18 +214,24 @@ static gmxfmm_status set_dipoles(gmxfmm_plan* plan, int64_t n, const void* mu)
         const size_t before    = plan->bytes;
         plan->charges.mu       = fmm_alloc(plan, 3 * (size_t)n * sizeof(double));
         plan->charges.mu_bytes = plan->bytes - before;
-        status                 = plan->charges.mu != NULL ? plan->backend->set_dipoles(plan) : GMXFMM_ERROR_MEMORY;
-        if (status != GMXFMM_OK)
-        {
-            free_dipoles(plan);
-            return fmm_fail(plan, GMXFMM_ERROR_MEMORY, "out of memory for %lld dipoles", (long long)n);
-        }
+        status                 = plan->charges.mu != NULL
+                                     ? plan->backend->set_dipoles(plan)
+                                     : fmm_fail(plan, GMXFMM_ERROR_MEMORY, "out of memory for %lld dipoles", (long long)n);
     }
-    for (int64_t i = 0; i < 3 * n; i++)
+    for (int64_t i = 0; i < 3 * n && status == GMXFMM_OK; i++)
     {
         plan->charges.mu[i] = get_charge(mu, plan->options.array_type, i);
     }
-    return GMXFMM_OK;
+    if (status == GMXFMM_OK && plan->backend->take_dipoles != NULL)
+    {
+        status = plan->backend->take_dipoles(plan);
+    }
+    if (status != GMXFMM_OK)
+    {
+        free_dipoles(plan);
+        fmm_particles_unassign(plan);
+    }
+    return status;
 }
 
 gmxfmm_status gmxfmm_set_dipoles(gmxfmm_plan* plan, int64_t n, const void* mu)

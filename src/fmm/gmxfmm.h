@@ -234,6 +234,8 @@ typedef struct
                            * virial come after it, at the lowest priority */
     double* charge_gradient; /* as of gmxfmm_output; after arrays_done */
     double* outside;         /* 1, as of gmxfmm_output */
+    void*   torque;          /* these two as of gmxfmm_output, too */
+    void*   field_gradient;
 } gmxfmm_device_output;
 
 /* What a plan does, after options and automatic choices. Times are in seconds, sums over all executes since the last
@@ -354,8 +356,8 @@ gmxfmm_set_charge_derivatives(gmxfmm_plan* plan, int num, const int* start, cons
  * comes first, and keeps them while n stays. Assign anew where there were none before, and after NULL; other dipoles in
  * place of some need none. Particles of one place must exclude each other unless one has neither charge nor dipole.
  * Settings are chosen for charges, and predicted_error is theirs; measured_error becomes NAN. Errors: NULL, OPTION (n;
- * min_distance), CHARGE (not finite), ORDER (there are no charges), UNSUPPORTED (a GPU, the treecode, several ranks),
- * MEMORY (there are none then). */
+ * min_distance), CHARGE (not finite), ORDER (there are no charges), UNSUPPORTED (the treecode, several ranks or GPUs),
+ * MEMORY, DEVICE (there are none then). */
 GMXFMM_API gmxfmm_status gmxfmm_set_dipoles(gmxfmm_plan* plan, int64_t n, const void* mu);
 
 /* Sets targets, places x[3n] (copied). From the next assign on potential and field are computed there and not at the

@@ -18,9 +18,9 @@ typedef struct
     const void*   x_before;               /* 3 n: where particles might have been at the last assign; NULL: at x */
     int64_t       num_targets;            /* 0: none; targets have no excluded pairs */
     const void*   targets;                /* 3 num_targets: places where potential and field are computed, too */
-    const void* mu; /* 3 n: dipoles (gmxfmm_set_dipoles), which the FMM on a CPU takes; NULL: none. Errors of forces are
-                     * then the larger of these and of those of the torques over their RMS, or over f (mean |mu|)
-                     * (mean |q| / spacing^2) where torques are zero, |mu| / spacing counting as |q| */
+    const void*   mu; /* 3 n: dipoles (gmxfmm_set_dipoles), which the FMM takes; NULL: none. Errors of forces are
+                       * then the larger of these and of those of the torques over their RMS, or over f (mean |mu|)
+                       * (mean |q| / spacing^2) where torques are zero, |mu| / spacing counting as |q| */
 } gmxfmm_system;
 
 /* Forces on a system that errors of settings are measured against. */

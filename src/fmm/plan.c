@@ -478,9 +478,9 @@ static gmxfmm_status check_step(gmxfmm_plan* plan, const void* force, int energy
 }
 
 /* Results that only plans with dipoles have. */
-static gmxfmm_status check_dipole_output(gmxfmm_plan* plan, const gmxfmm_output* output)
+static gmxfmm_status check_dipole_output(gmxfmm_plan* plan, const void* torque, const void* field_gradient)
 {
-    if ((output->torque != NULL || output->field_gradient != NULL) && !fmm_has_dipoles(plan))
+    if ((torque != NULL || field_gradient != NULL) && !fmm_has_dipoles(plan))
     {
         return fmm_fail(plan, GMXFMM_ERROR_ORDER,
                         "set_dipoles must come before a step that gives torques or field gradients: with charges alone "
@@ -519,7 +519,7 @@ static gmxfmm_status check_execute(gmxfmm_plan* plan, const void* x, gmxfmm_outp
         status = check_step(plan, output->force != NULL ? output->force : output->torque, output->want_energy,
                             output->want_virial);
     }
-    status = status == GMXFMM_OK ? check_dipole_output(plan, output) : status;
+    status = status == GMXFMM_OK ? check_dipole_output(plan, output->torque, output->field_gradient) : status;
     if (status == GMXFMM_OK && output->charge_gradient != NULL)
     {
         status = check_gradient(plan);
@@ -651,8 +651,10 @@ gmxfmm_status gmxfmm_enqueue(gmxfmm_plan* plan, const void* x, const gmxfmm_devi
     gmxfmm_status status = fmm_check_size(plan, output, sizeof(*output), "gmxfmm_device_output");
     if (status == GMXFMM_OK)
     {
-        status = check_step(plan, output->force, output->energy != NULL, output->virial != NULL);
+        status = check_step(plan, output->force != NULL ? output->force : output->torque, output->energy != NULL,
+                            output->virial != NULL);
     }
+    status = status == GMXFMM_OK ? check_dipole_output(plan, output->torque, output->field_gradient) : status;
     if (status == GMXFMM_OK && output->charge_gradient != NULL)
     {
         status = check_gradient(plan);

@@ -298,7 +298,7 @@ TEST(Dipoles, EachResultAlone)
         output.*members[k]   = array.data();
         ASSERT_EQ(gmxfmm_execute(plan.get(), s.x.data(), &output), GMXFMM_OK) << gmxfmm_message(plan.get());
         array.resize(expected[k]->size());
-        EXPECT_LT(relativeRms(array, *expected[k]), 1e-14) << k; /* kernels that add in another order */
+        EXPECT_LT(relativeRms(array, *expected[k]), 1e-13) << k; /* kernels that add in another order */
         array.resize(6 * s.size());
     }
     EXPECT_NEAR(plan.energy(s.x), all.energy, 1e-13 * std::fabs(all.energy));
@@ -315,8 +315,8 @@ TEST(Dipoles, OfZeroAreCharges)
     const gmxfmm_options options = explicitOptions(8, evenGrid(boxTypes()[3], 4), 1);
     const DipoleSolution r       = solveDipoles(s, options);
     const Result         charges = solve(s, options);
-    EXPECT_LT(relativeRms(r.potential, charges.potential), 1e-14);
-    EXPECT_LT(relativeRms(r.force, charges.force), 1e-14);
+    EXPECT_LT(relativeRms(r.potential, charges.potential), 1e-13); /* other kernels */
+    EXPECT_LT(relativeRms(r.force, charges.force), 1e-13);
     EXPECT_LT(maxDifference(r.virial, charges.virial), 1e-13 * std::fabs(r.energy));
     /* the gradient is that of the field */
     DipolePlan plan(s, options);
@@ -664,11 +664,10 @@ TEST(Dipoles, AreTwoChargesEach)
     expectPairs(mixtureIn(boxTypes()[3]), explicitOptions(12, evenGrid(boxTypes()[3], 4), 2));
 }
 
-/* Slabs and wires along the plan's own axes and others. */
-TEST(Dipoles, InSlabsAndWires)
+/* Along the plan's own axes and others. */
+static void expectPairsAlong(const std::vector<std::array<int, 3>>& openings)
 {
-    const Mat3                            box      = {3, 0.2, -0.3, 0.4, 2.8, 0.5, -0.2, 0.3, 3.1};
-    const std::vector<std::array<int, 3>> openings = {{1, 1, 0}, {1, 0, 1}, {0, 1, 1}, {0, 0, 1}, {0, 1, 0}};
+    const Mat3 box = {3, 0.2, -0.3, 0.4, 2.8, 0.5, -0.2, 0.3, 3.1};
     for (const std::array<int, 3>& periodic : openings)
     {
         SCOPED_TRACE(testing::Message() << periodic[0] << periodic[1] << periodic[2]);
@@ -682,6 +681,16 @@ TEST(Dipoles, InSlabsAndWires)
         DipolePlan plan(with, options);
         expectGradientOfField(&plan, with, 6, 1e-8);
     }
+}
+
+TEST(Dipoles, InSlabs)
+{
+    expectPairsAlong({{1, 1, 0}, {1, 0, 1}, {0, 1, 1}});
+}
+
+TEST(Dipoles, InWires)
+{
+    expectPairsAlong({{0, 0, 1}, {0, 1, 0}});
 }
 
 /* Places that are no particles: the reference has particles without charge and dipole there. */
@@ -746,6 +755,13 @@ static gmxfmm_system viewOf(const SystemView& view, const DipoleSystem& s)
     return system;
 }
 
+/* Whatever GMXFMM_TESTS_DEVICE says: an order that a GPU does not have. */
+static gmxfmm_options onCpu(gmxfmm_options options)
+{
+    options.device = GMXFMM_CPU;
+    return options;
+}
+
 TEST_P(MeasuredDipoles, ReachWhatIsAsked)
 {
     const bool   open = GetParam() == Boundary::Open;
@@ -753,7 +769,7 @@ TEST_P(MeasuredDipoles, ReachWhatIsAsked)
     const SystemView     view(s, GetParam());
     const DipoleSolution reference =
         open ? dipoleDirect(s)
-             : solveDipoles(s, withBoundary(explicitOptions(22, evenGrid(boxTypes()[3], 4), 2), GetParam()));
+             : solveDipoles(s, onCpu(withBoundary(explicitOptions(22, evenGrid(boxTypes()[3], 4), 2), GetParam())));
     for (const double accuracy : {1e-3, 1e-5})
     {
         const gmxfmm_system system      = viewOf(view, s);

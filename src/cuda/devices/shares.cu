@@ -59,7 +59,7 @@ static gmxfmm_status time_devices(gmxfmm_plan* plan, const TimedStep& step, cons
     for (int i = 0; i < c_timedSteps; i++)
     {
         FMM_CUDA(plan, cudaEventRecord(d->schedule.begin, d->schedule.own));
-        FMM_TRY(step.fields(plan, x, stages, {0, 0, 0}, d->schedule.own));
+        FMM_TRY(step.fields(plan, x, stages, {0, 0, 0, 0}, d->schedule.own));
     }
     FMM_CUDA(plan, cudaStreamSynchronize(d->schedule.own));
     for (int k = 0; k < num_devices(d); k++)

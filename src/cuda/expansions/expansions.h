@@ -23,7 +23,10 @@ void          fmm_cuda_release_background(gmxfmm_plan* plan, fmm_device* to);
 gmxfmm_status fmm_cuda_share_moments(gmxfmm_plan* plan, bool sum, double* const* to, int num, cudaStream_t stream);
 
 /* l2p.cu: potentials and fields of the targets, by each device in the cells of its range, into the first device's
- * arrays. ready: event after which the background's moments can be used, or NULL. */
-gmxfmm_status fmm_cuda_l2p(gmxfmm_plan* plan, cudaEvent_t ready);
+ * arrays. gradient: that of the field, too. ready: event after which the background's moments can be used, or NULL. */
+gmxfmm_status fmm_cuda_l2p(gmxfmm_plan* plan, bool gradient, cudaEvent_t ready);
+
+/* l2p_gradient.cu: the same on one device, with the gradient. */
+gmxfmm_status fmm_cuda_l2p_gradient(gmxfmm_plan* plan, const FarRange& far, cudaStream_t stream);
 
 #endif

@@ -4,11 +4,8 @@
  * each harmonic are multiplied: one for phi and one for each derivative. Then each thread evaluates one or two
  * particles.
  */
-#include "cuda/expansions/expansions.h"
+#include "cuda/expansions/l2p_cells.h"
 #include "cuda/runtime/chain.h"
-#include "cuda/expansions/orders.h"
-
-#include "fmm/math/harmonics.h"
 
 enum
 {
@@ -18,22 +15,6 @@ enum
     c_fewCells  = 20000, /* below this number a block has c_cells / 2, to have enough blocks */
     c_manyWarps = 8,     /* of a block where there are at most */
     c_fewBlocks = 3      /* blocks of c_cells / 4 for a multiprocessor */
-};
-
-template <class R>
-struct L2pArgs
-{
-    Geometry       g;
-    Leaves         leaves;
-    int            p, cells_per_block;
-    int            begin, end; /* leaves that are evaluated */
-    const int*     cell_start;
-    const Vec4<R>* xq;
-    const R*       field;
-    Vec4<R>*       out;
-    const double*  moments;      /* of StepResults */
-    const double*  total_charge; /* sum q */
-    double         background;   /* 2 pi / (3 V), or 0 */
 };
 
 /* s_n^m L_n^m, with s = (-1)^n (2 - delta_m0), 0 unless 0 <= m <= n <= p; twice: the factor is 2 for m = 0, too. */
@@ -68,12 +49,6 @@ weights_of(int p, const R* local, int stride, int n, int m, R scale, Vec4<R>* re
     *im                 = {h * (right.y - left.y), -h * (right.x + left.x), scale * up.y, scale * here.y};
 }
 
-/* Stride between the weights of two cells: an odd number of vectors, so that cells are in different banks. */
-static __host__ __device__ inline int weight_stride(int p)
-{
-    return harm_size(p) | 1;
-}
-
 /* Computes weights[cell][coef] of the block's cells from local[coef][cell]; each thread has one column of one cell at a
  * time. */
 template <class R>
@@ -103,15 +78,6 @@ static __device__ void make_weights(int p, int per, const R* local, Vec4<R>* wei
             }
         }
     }
-}
-
-template <class R>
-static __device__ inline void add_weighted(const Vec4<R>& w, R u, Vec4<R>* sum)
-{
-    sum->x += w.x * u;
-    sum->y += w.y * u;
-    sum->z += w.z * u;
-    sum->w += w.w * u;
 }
 
 /* Derivatives and potential of one particle, by the recurrence of orders.h; any order. factor: column after column of
@@ -228,89 +194,6 @@ static __device__ inline void evaluate_columns(const Vec4<R>* weights, Batch<R, 
     }
 }
 
-/* Field and potential with the background, THEORY (16), of a system periodic along all vectors, whose moments are about
- * the centre of the cell of the transforms: the root on an octree. */
-template <class R>
-static __device__ inline Vec4<R> finish(const L2pArgs<R>& a, int leaf, const Vec4<R>& u, const Vec4<R>& sum)
-{
-    const double* m = a.moments;
-    Vec4<R>       v = u;
-    if (a.leaves.edge > 1)
-    {
-        R s[3];
-        root_offset(a.g, a.leaves.edge, a.leaves.cell[leaf], s);
-        v.x += s[0];
-        v.y += s[1];
-        v.z += s[2];
-    }
-    const R cq = static_cast<R>(a.background * *a.total_charge), c2 = static_cast<R>(2 * a.background);
-    const R d[3] = {static_cast<R>(m[0]), static_cast<R>(m[1]), static_cast<R>(m[2])};
-    const R t    = static_cast<R>(a.background * (m[3] + m[4] + m[5]));
-    return {c2 * d[0] - 2 * cq * v.x - sum.x, c2 * d[1] - 2 * cq * v.y - sum.y, c2 * d[2] - 2 * cq * v.z - sum.z,
-            sum.w + t + cq * (v.x * v.x + v.y * v.y + v.z * v.z) - c2 * (d[0] * v.x + d[1] * v.y + d[2] * v.z)};
-}
-
-/* Columns of monic_factor(n, m), n = m..p, one after the other. */
-template <class R>
-static __device__ void make_factors(int p, R* factor)
-{
-    for (int m = 0; m <= p; m++)
-    {
-        for (int i = static_cast<int>(threadIdx.x); i <= p - m; i += c_threads)
-        {
-            factor[i] = static_cast<R>(monic_factor(m + i, m));
-        }
-        factor += p + 1 - m;
-    }
-}
-
-/*
- * The work of a block in items: `size` particles of a cell, or fewer at its end. The items of cell c are item[c] ..
- * item[c + 1] - 1, its particles begin[c] .. end[c] - 1. One warp counts them, for at most 32 cells.
- */
-struct BlockItems
-{
-    int begin[32], end[32], item[33];
-};
-
-static __device__ inline void
-count_items(const Leaves& leaves, const int* cell_start, int first, int cells, int size, BlockItems* items)
-{
-    const int lane  = static_cast<int>(threadIdx.x % 32);
-    int       begin = 0, end = 0;
-    if (lane < cells)
-    {
-        const int cell = leaves.cell != NULL ? leaves.cell[first + lane] : first + lane;
-        begin          = cell_start[cell];
-        end            = cell_start[cell + 1];
-    }
-    int sum = (end - begin + size - 1) / size;
-    for (int step = 1; step < 32; step *= 2)
-    {
-        const int below = __shfl_up_sync(0xffffffffu, sum, step);
-        sum += lane >= step ? below : 0;
-    }
-    items->begin[lane]    = begin;
-    items->end[lane]      = end;
-    items->item[lane + 1] = sum;
-    if (lane == 0)
-    {
-        items->item[0] = 0;
-    }
-}
-
-/* The block's cell that an item belongs to. */
-static __device__ inline int cell_of_item(const BlockItems& items, int item)
-{
-    int cell = 0;
-#pragma unroll
-    for (int step = 16; step > 0; step /= 2)
-    {
-        cell += items.item[cell + step] <= item ? step : 0;
-    }
-    return cell;
-}
-
 /* Evaluates the block's particles, one in a thread: any order. */
 template <class R>
 static __device__ inline void
@@ -371,7 +254,7 @@ __global__ void __launch_bounds__(c_threads) l2p_general(L2pArgs<R> a)
     {
         count_items(a.leaves, a.cell_start, first, cells, 1, &items);
     }
-    make_factors(p, factor);
+    make_factors<c_threads>(p, factor);
     wait_for_previous(); /* the arrays read above are older */
     for (int i = static_cast<int>(threadIdx.x); i < size * per; i += c_threads)
     {
@@ -510,20 +393,7 @@ static gmxfmm_status launch(gmxfmm_plan* plan, const FarRange& far, const L2pArg
 template <class R>
 static gmxfmm_status dispatch(gmxfmm_plan* plan, const FarRange& far, cudaStream_t stream)
 {
-    const fmm_device* d = plan->device;
-    L2pArgs<R>        a;
-    a.p            = plan->far.order;
-    a.g            = make_geometry(plan);
-    a.leaves       = d->far.path->expansions(plan).leaves;
-    a.begin        = far.first_cell;
-    a.end          = far.end_cell;
-    a.cell_start   = far.target_start;
-    a.xq           = static_cast<const Vec4<R>*>(far.target_xq);
-    a.field        = static_cast<const R*>(far.local);
-    a.out          = d->output.far.as<Vec4<R>>();
-    a.moments      = far.moments;
-    a.total_charge = far.total_charge;
-    a.background   = fmm_is_bulk(plan) ? 2 * FMM_PI / (3 * plan->domain.cells.box_volume) : 0;
+    const L2pArgs<R> a = fmm_cuda_l2p_args<R>(plan, far);
     if (a.end <= a.begin)
     {
         return GMXFMM_OK;
@@ -540,7 +410,7 @@ static gmxfmm_status dispatch(gmxfmm_plan* plan, const FarRange& far, cudaStream
     }
 }
 
-gmxfmm_status fmm_cuda_l2p(gmxfmm_plan* plan, cudaEvent_t ready)
+gmxfmm_status fmm_cuda_l2p(gmxfmm_plan* plan, bool gradient, cudaEvent_t ready)
 {
     for (int k = 0; k < num_devices(plan->device); k++)
     {
@@ -556,7 +426,9 @@ gmxfmm_status fmm_cuda_l2p(gmxfmm_plan* plan, cudaEvent_t ready)
             FMM_CUDA(plan, cudaStreamWaitEvent(stream, ready, 0));
             far.has_chains = false;
         }
-        FMM_TRY(is_double(plan) ? dispatch<double>(plan, far, stream) : dispatch<float>(plan, far, stream));
+        FMM_TRY(gradient          ? fmm_cuda_l2p_gradient(plan, far, stream)
+                : is_double(plan) ? dispatch<double>(plan, far, stream)
+                                  : dispatch<float>(plan, far, stream));
     }
     return GMXFMM_OK;
 }

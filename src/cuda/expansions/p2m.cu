@@ -353,6 +353,89 @@ __global__ void __launch_bounds__(c_threads) p2m_general(P2mArgs<R> a)
     }
 }
 
+/*
+ * The same of charges and dipoles, with blocks of as many threads as leaves. A multipole is D = (q + mu . grad) V of
+ * harmonics V, to which the operator of a product applies: the recurrences of V without charge give those of D, since
+ * of z V it is z D + mu_z V, and of r^2 V it is r^2 D + 2 r . mu V, THEORY (50).
+ */
+template <class R, int SIZE>
+__global__ void __launch_bounds__(c_threads) p2m_dipoles(P2mArgs<R> a, const Vec4<R>* dipoles)
+{
+    const int cell = block_number(a) * static_cast<int>(blockDim.x) + static_cast<int>(threadIdx.x);
+    const int m = static_cast<int>(blockIdx.y), length = a.p + 1 - m;
+    R         re[SIZE], im[SIZE], factor[SIZE];
+    wait_for_previous();
+#pragma unroll
+    for (int i = 0; i < SIZE; i++)
+    {
+        re[i] = im[i] = 0;
+        factor[i]     = static_cast<R>(monic_factor(m + i, m));
+    }
+    if (cell >= a.end)
+    {
+        return;
+    }
+    const int2 range = particles_of(a, cell);
+    Vec4<R>    next = a.xq[range.x], next_mu = dipoles[range.x]; /* the arrays have room for one more particle */
+    for (int s = range.x; s < range.y; s++)
+    {
+        const Vec4<R> v = next, mu = next_mu;
+        next       = a.xq[s + 1];
+        next_mu    = dipoles[s + 1];
+        const R r2 = v.x * v.x + v.y * v.y + v.z * v.z, along = 2 * (v.x * mu.x + v.y * mu.y + v.z * mu.z);
+        R       u = 1, w = 0, du = v.w, dw = 0; /* conj Upsilon(x, y, z) = Upsilon(x, -y, z) */
+        for (int k = 1; k <= m; k++)
+        {
+            const R du_next = du * v.x + dw * v.y + (u * mu.x + w * mu.y);
+            const R dw_next = dw * v.x - du * v.y + (w * mu.x - u * mu.y);
+            const R u_next  = u * v.x + w * v.y;
+            w               = w * v.x - u * v.y;
+            u               = u_next;
+            du              = du_next;
+            dw              = dw_next;
+        }
+        R u_below = 0, w_below = 0, du_below = 0, dw_below = 0;
+        re[0] += du;
+        im[0] += dw;
+#pragma unroll
+        for (int i = 1; i < SIZE; i++)
+        {
+            if (i < length)
+            {
+                const R t = factor[i] * r2, dt = factor[i] * along;
+                const R du_next = v.z * du + mu.z * u - (t * du_below + dt * u_below);
+                const R dw_next = v.z * dw + mu.z * w - (t * dw_below + dt * w_below);
+                const R u_next = v.z * u - t * u_below, w_next = v.z * w - t * w_below;
+                u_below  = u;
+                w_below  = w;
+                du_below = du;
+                dw_below = dw;
+                u        = u_next;
+                w        = w_next;
+                du       = du_next;
+                dw       = dw_next;
+                re[i] += du;
+                im[i] += dw;
+            }
+        }
+    }
+    const size_t stride = a.leaves.stride;
+    R*           out    = a.field + static_cast<size_t>(harm_re(a.p, m, m)) * stride + cell;
+#pragma unroll
+    for (int i = 0; i < SIZE; i++)
+    {
+        if (i < length)
+        {
+            const R g                            = static_cast<R>(monic_scale(m + i, m));
+            out[static_cast<size_t>(i) * stride] = g * re[i];
+            if (m > 0)
+            {
+                out[static_cast<size_t>(length + i) * stride] = g * im[i];
+            }
+        }
+    }
+}
+
 /* Moments of other blocks come from other devices; with `rows` those of all are added up. Every part of the far field
  * needs the sums. */
 struct ShareArgs
@@ -418,6 +501,27 @@ static void launch_general(const P2mArgs<R>& a, unsigned blocks, cudaStream_t st
     p2m_general<R, SIZE><<<dim3(blocks, static_cast<unsigned>(a.p + 1)), c_threads, 0, stream>>>(a);
 }
 
+template <class R>
+static void
+launch_dipoles(const P2mArgs<R>& a, const DeviceBuffer& mu, unsigned blocks, unsigned threads, cudaStream_t stream)
+{
+    const dim3           grid(blocks, static_cast<unsigned>(a.p + 1));
+    const Vec4<R>* const dipoles = mu.as<Vec4<R>>();
+    switch (a.p)
+    {
+#define FMM_LAUNCH(P)                                                                                                  \
+    case P:                                                                                                            \
+        p2m_dipoles<R, P + 1><<<grid, threads, 0, stream>>>(a, dipoles);                                               \
+        break;
+        FMM_SPECIAL_ORDERS(FMM_LAUNCH)
+#undef FMM_LAUNCH
+    default:
+        a.p < 4     ? p2m_dipoles<R, 4><<<grid, threads, 0, stream>>>(a, dipoles)
+        : a.p <= 20 ? p2m_dipoles<R, 21><<<grid, threads, 0, stream>>>(a, dipoles)
+                    : p2m_dipoles<R, FMM_OCTREE_MAX_ROTATION_ORDER + 1><<<grid, threads, 0, stream>>>(a, dipoles);
+    }
+}
+
 static int num_rows(const gmxfmm_plan* plan)
 {
     const int leaves = plan->device->far.path->expansions(plan).leaves.num;
@@ -462,6 +566,13 @@ static gmxfmm_status dispatch(gmxfmm_plan* plan, const FarRange& far, Moments mo
         return GMXFMM_OK;
     }
     const unsigned blocks = static_cast<unsigned>(count);
+    if (fmm_has_dipoles(plan)) /* which need other moments (particles/permute.cu) */
+    {
+        const ParticleSet& of = d->particles.sources;
+        launch_dipoles<R>(a, fmm_is_adaptive(plan) ? of.scaled_mu : of.mu, blocks, static_cast<unsigned>(size), stream);
+        FMM_CUDA(plan, cudaGetLastError());
+        return GMXFMM_OK;
+    }
     switch (plan->far.order)
     {
 #define FMM_LAUNCH(P)                                                                                                  \

@@ -27,16 +27,15 @@
  * them into units of u.
  */
 #include "cuda/near/near.h"
-#include "cuda/near/p2p_args.h"
+#include "cuda/near/p2p_list.h"
 #include "cuda/particles/particles.h"
 #include "fmm/math/strain.h"
 
 enum
 {
-    c_warps        = 1, /* of a block; with one, no warp waits for the slowest of its block */
-    c_rounds       = 4, /* gathers of 32 sources in flight at once */
-    c_unrolled     = 4, /* sources that the inner loop reads at once */
-    c_strains      = 6,
+    c_warps        = 1,  /* of a block; with one, no warp waits for the slowest of its block */
+    c_rounds       = 4,  /* gathers of 32 sources in flight at once */
+    c_unrolled     = 4,  /* sources that the inner loop reads at once */
     c_blocks       = 24, /* on a multiprocessor, in single precision: as many as shared memory has room for */
     c_blocksVirial = 20  /* the same for registers, with sums for a virial */
 };
@@ -58,16 +57,6 @@ struct P2pKind
                           leaves = LEAVES;
 };
 
-/* A multiprocessor of 8.6 or 8.7 has no more than 16 blocks at a time. */
-static constexpr int at_most_blocks(int wanted)
-{
-#if defined(__CUDA_ARCH__) && (__CUDA_ARCH__ == 860 || __CUDA_ARCH__ == 870)
-    return wanted < 16 ? wanted : 16;
-#else
-    return wanted;
-#endif
-}
-
 /* Sources in a warp's list: enough for all near sources at some 300 neighbours, and so little memory that 6 warps fit
  * on each scheduler. More sources are treated in several lists. */
 template <class R>
@@ -79,37 +68,6 @@ struct ListSize
     };
 };
 
-/* A particle this far away has a finite 1/r, and no charge. */
-static const double c_away = 1e4;
-
-/* The same where positions are the caller's: no particle is more than 100 cells away from its own (permute.cu). */
-static const double c_farthest = 200;
-
-/* At this distance 1/r is zero, its square being infinite, and so is the force of any charge. */
-static __device__ inline float out_of_reach(float)
-{
-    return 1e30f;
-}
-
-static __device__ inline double out_of_reach(double)
-{
-    return 1e200;
-}
-
-/* Sources across a face of the box: those in near cells `layer` or more cells up in a direction. */
-struct FaceSide
-{
-    int direction, layer;
-};
-
-/* A near cell's part of the list: source k of the list is particle base + k. */
-template <class R>
-struct alignas(4 * sizeof(R)) Segment
-{
-    int base;
-    R   x, y, z;
-};
-
 template <class R>
 struct WarpMemory
 {
@@ -118,45 +76,6 @@ struct WarpMemory
     Segment<R> segment[32];
     unsigned   mask[32];
 };
-
-/* State of a lane: T targets of the tile, and their sums over sources. */
-template <class R, int T>
-struct Lane
-{
-    int     tile, first, count;      /* of the tile */
-    int     lanes, groups, group, l; /* lanes in a group, groups, this lane's */
-    Vec4<R> target[T];
-    int     index[T];
-    Vec4<R> sum[T];
-    R       w[T][c_strains];            /* sums over sources of q d_a d_b / r^3: xx yy xy xz yz zz, for a virial */
-    int     special_begin, special_end; /* of the tile's */
-    Special special;                    /* this lane's of the first 32, loaded in advance */
-};
-
-/* 1 / b within an ulp or two; with half a unit of room (a + 1/2) / b then gives quotients of small integers exactly */
-static __device__ inline float reciprocal(int b)
-{
-    float y;
-    asm("rcp.approx.ftz.f32 %0, %1;" : "=f"(y) : "f"(static_cast<float>(b)));
-    return y;
-}
-
-static __device__ inline int quotient(int a, float inverse)
-{
-    return static_cast<int>((static_cast<float>(a) + 0.5f) * inverse);
-}
-
-static __device__ inline float inverse_root(float x)
-{
-    float y;
-    asm("rsqrt.approx.ftz.f32 %0, %1;" : "=f"(y) : "f"(x));
-    return y;
-}
-
-static __device__ inline double inverse_root(double x)
-{
-    return rsqrt(x);
-}
 
 /* One pair: adds the source's field, and potential, at the target. least: min_distance squared. */
 template <class Kind, class R>
@@ -293,101 +212,6 @@ interact_list(const P2pArgs<R>& a, WarpMemory<R>* memory, int first, int num, in
     __syncwarp();
 }
 
-/* A neighbour's coordinate k modulo n. In a grid at least as long as the near vectors, adding or subtracting n once is
- * enough. */
-template <class R>
-static __device__ inline int neighbour(const P2pArgs<R>& a, int k, int n)
-{
-    if (a.small)
-    {
-        k %= n;
-    }
-    k += k < 0 ? n : 0;
-    return k >= n ? k - n : k;
-}
-
-/* What is near to a leaf of several levels. */
-struct NearRuns
-{
-    const int2* run;
-    int         num;
-};
-
-/* Makes segments of the near cells or, of a leaf, the runs o .. o + 31, skipping empty cells. *start is the place of a
- * lane's own cell in the part of the list made of these cells, -1 for an empty cell, and *total is the length of that
- * part. With face, sources not on that side of it are moved out of reach, not removed, so that the places of the others
- * in the list stay the same. */
-template <bool LEAVES, class R>
-static __device__ inline void make_segments(const P2pArgs<R>& a,
-                                            WarpMemory<R>*    memory,
-                                            const int*        place,
-                                            const NearRuns&   runs,
-                                            const FaceSide*   face,
-                                            int               o,
-                                            int*              start,
-                                            int*              total)
-{
-    const int me    = static_cast<int>(threadIdx.x % 32);
-    int       begin = 0, count = 0;
-    int4      k = make_int4(0, 0, 0, 0);
-    R         cell[9];
-#pragma unroll
-    for (int i = 0; i < 9; i++)
-    {
-        cell[i] = static_cast<R>(a.box->cell[i]);
-    }
-    if constexpr (LEAVES)
-    {
-        if (o + me < runs.num)
-        {
-            const int2 run = runs.run[o + me];
-            begin          = run.x;
-            count          = run.y;
-        }
-    }
-    else if (o + me < a.g.num_near)
-    {
-        k            = a.near_vectors[o + me];
-        const int at = cell_at(a.g, neighbour(a, place[0] + k.x, a.g.n[0]), neighbour(a, place[1] + k.y, a.g.n[1]),
-                               neighbour(a, place[2] + k.z, a.g.n[2]));
-        begin        = a.cell_start[at];
-        count        = a.cell_start[at + 1] - begin;
-    }
-    int sum = count;
-#pragma unroll
-    for (int step = 1; step < 32; step *= 2)
-    {
-        const int below = __shfl_up_sync(0xffffffffu, sum, step);
-        sum += me >= step ? below : 0;
-    }
-    *total                = __shfl_sync(0xffffffffu, sum, 31);
-    *start                = count > 0 ? sum - count : -1;
-    const unsigned filled = __ballot_sync(0xffffffffu, count > 0);
-    if (count > 0)
-    {
-        Segment<R> s;
-        const R    kx = static_cast<R>(k.x), ky = static_cast<R>(k.y), kz = static_cast<R>(k.z);
-        s.base = begin - (sum - count);
-        s.x    = kx * cell[0] + ky * cell[3] + kz * cell[6];
-        s.y    = kx * cell[1] + ky * cell[4] + kz * cell[7];
-        s.z    = kx * cell[2] + ky * cell[5] + kz * cell[8];
-        if (face != NULL && (face->direction == 0 ? k.x : face->direction == 1 ? k.y : k.z) < face->layer)
-        {
-            s.x = out_of_reach(R(0));
-        }
-        memory->segment[__popc(filled & ((1u << me) - 1))] = s;
-    }
-    __syncwarp();
-}
-
-/* 1 << place, 0 if place is not in 0..31. */
-static __device__ inline unsigned bit_at(int place)
-{
-    unsigned bit;
-    asm("shl.b32 %0, 1, %1;" : "=r"(bit) : "r"(place)); /* clamps, unlike << */
-    return bit;
-}
-
 /* Appends sources k .. k + 32 c_rounds - 1 of the segments to the list, which has room for those past the last one,
  * too. *before: number of segments that began before k. */
 template <class R>
@@ -503,47 +327,6 @@ static __device__ void write_virial(const P2pArgs<R>& a, bool add, Lane<R, T>& l
     }
 }
 
-template <class R, int T>
-static __device__ Lane<R, T> make_lane(const P2pArgs<R>& a, int number, const Tile& tile)
-{
-    const int  me = static_cast<int>(threadIdx.x % 32);
-    Lane<R, T> lane;
-    lane.tile           = number;
-    lane.first          = tile.x;
-    lane.count          = tile.y;
-    lane.lanes          = (tile.y + T - 1) / T;
-    const float inverse = reciprocal(lane.lanes);
-    lane.groups         = quotient(32, inverse);
-    lane.group          = quotient(me, inverse);
-    lane.l              = me - lane.group * lane.lanes;
-    lane.special_begin  = a.special_start[lane.first];
-    lane.special_end    = a.special_start[lane.first + lane.count];
-    lane.special        = {-1, 0xffffffffu};
-    if (me < lane.special_end - lane.special_begin)
-    {
-        lane.special = a.specials[lane.special_begin + me];
-    }
-    const bool idle = lane.group >= lane.groups; /* a lane left over: it computes as others do, but is not used */
-    lane.group      = idle ? 0 : lane.group;
-#pragma unroll
-    for (int t = 0; t < T; t++)
-    {
-        const int index = lane.l + t * lane.lanes, there = min(index, lane.count - 1);
-        lane.index[t]  = there;
-        lane.target[t] = a.target[lane.first + there];
-        lane.sum[t]    = {0, 0, 0, 0};
-        for (R& w : lane.w[t])
-        {
-            w = 0;
-        }
-        if (idle || index >= lane.count)
-        {
-            lane.target[t].w = 0; /* adds nothing to the virial */
-        }
-    }
-    return lane;
-}
-
 /* Bit n - 1: a tile of n targets has no more idle lanes with three targets in a lane than with two. */
 static constexpr unsigned sizes_for_three()
 {
@@ -601,7 +384,7 @@ interact_tile(const P2pArgs<R>& a, WarpMemory<R>* memory, int number, const Tile
         {
             if (k >= total)
             {
-                make_segments<Kind::leaves>(a, memory, place, runs, face, next, &start, &total);
+                make_segments<Kind::leaves>(a, memory->segment, place, runs, face, next, &start, &total);
                 next += 32;
                 k = before = 0;
                 continue;
@@ -627,28 +410,6 @@ interact_tile(const P2pArgs<R>& a, WarpMemory<R>* memory, int number, const Tile
     {
         add_force(lane, force);
     }
-}
-
-/* The cell of block `number` and the face: the cell's sources `layer` or more cells up in the direction are across a
- * face. Near vectors longer than the box cross several images of the face; the cell then has a block for each of them.
- */
-static __device__ inline FaceSide find_face(const int* n, const int* extent, int number, int* place)
-{
-    FaceSide face = {0, 0};
-    int      area = n[1] * n[2];
-    while (number >= extent[face.direction] * area)
-    {
-        number -= extent[face.direction] * area;
-        face.direction++;
-        area = n[0] * n[3 - face.direction];
-    }
-    const int d = face.direction, u = d == 0 ? 1 : 0, v = 3 - d - u;
-    face.layer = number / area + 1;
-    number %= area;
-    place[d] = wrapped(-face.layer, n[d]);
-    place[u] = number / n[v];
-    place[v] = number % n[v];
-    return face;
 }
 
 /* The part of the virial, -1/2 the sum of (x_i - x_j - s) (x) f_ij over pairs, that s contributes: 1/2 the vector of
@@ -807,6 +568,22 @@ P2pArgs<R> fmm_cuda_p2p_args(const gmxfmm_plan* plan, const fmm_device* d)
 template P2pArgs<float>  fmm_cuda_p2p_args<float>(const gmxfmm_plan* plan, const fmm_device* device);
 template P2pArgs<double> fmm_cuda_p2p_args<double>(const gmxfmm_plan* plan, const fmm_device* device);
 
+template <class R>
+DipoleArgs<R> fmm_cuda_dipole_args(const gmxfmm_plan* plan)
+{
+    const fmm_device* d    = plan->device;
+    const bool        self = targets_of(d) == &d->particles.sources;
+    DipoleArgs<R>     a;
+    a.mu        = d->particles.sources.mu.as<Vec4<R>>();
+    a.target_mu = self ? a.mu : NULL;
+    a.gradient  = d->output.near_gradient.as<Symmetric<R>>();
+    a.unit      = static_cast<R>(fmm_has_given(plan) ? plan->domain.cells.u * fmm_given_scale(plan) : 1);
+    return a;
+}
+
+template DipoleArgs<float>  fmm_cuda_dipole_args<float>(const gmxfmm_plan* plan);
+template DipoleArgs<double> fmm_cuda_dipole_args<double>(const gmxfmm_plan* plan);
+
 /* P2P of the tiles of args, by so many warps. */
 template <class R>
 struct P2pLaunch
@@ -869,6 +646,12 @@ static gmxfmm_status launch_own(gmxfmm_plan* plan, fmm_device* d, const StepWant
 
 gmxfmm_status fmm_cuda_p2p(gmxfmm_plan* plan, fmm_device* device, const StepWanted& wanted, cudaStream_t stream)
 {
+    if (fmm_has_dipoles(plan))
+    {
+        const int warps = device->range.warps;
+        return is_double(plan) ? fmm_cuda_p2p_dipoles<double>(plan, wanted, adds_virial(plan), warps, stream)
+                               : fmm_cuda_p2p_dipoles<float>(plan, wanted, adds_virial(plan), warps, stream);
+    }
     return is_double(plan) ? launch_own<double>(plan, device, wanted, stream)
                            : launch_own<float>(plan, device, wanted, stream);
 }
@@ -877,7 +660,7 @@ template <class R>
 static gmxfmm_status launch_all(gmxfmm_plan* plan, cudaStream_t stream)
 {
     fmm_device* d = plan->device;
-    return launch_wanted<R>(plan, {0, 0, 0},
+    return launch_wanted<R>(plan, {0, 0, 0, 0},
                             {fmm_cuda_p2p_args<R>(plan, d), targets_of(d)->launched_tiles, &d->allowed, stream});
 }
 
@@ -901,6 +684,13 @@ static gmxfmm_status launch_faces(gmxfmm_plan* plan, cudaStream_t stream)
 
 gmxfmm_status fmm_cuda_near_faces(gmxfmm_plan* plan, cudaStream_t stream)
 {
+    const int faces = fmm_cuda_near_virial_rows(plan, 0);
+    if (fmm_has_dipoles(plan))
+    {
+        return faces == 0        ? GMXFMM_OK
+               : is_double(plan) ? fmm_cuda_near_faces_dipoles<double>(plan, faces, stream)
+                                 : fmm_cuda_near_faces_dipoles<float>(plan, faces, stream);
+    }
     if (plan->options.min_distance > 0)
     {
         return is_double(plan) ? launch_faces<double, true>(plan, stream) : launch_faces<float, true>(plan, stream);

@@ -32,8 +32,27 @@ struct P2pArgs
     const int2* runs;
 };
 
+/* Beside it of a plan with dipoles. */
+template <class R>
+struct DipoleArgs
+{
+    const Vec4<R>* mu;        /* of sources, in the unit u */
+    const Vec4<R>* target_mu; /* NULL: targets of their own, which have none */
+    Symmetric<R>*  gradient;  /* of the field, in the unit of positions */
+    R              unit;      /* u in that unit */
+};
+
 /* p2p.cu: of a device, all tiles of the first. float or double as the plan's precision. */
 template <class R>
 P2pArgs<R> fmm_cuda_p2p_args(const gmxfmm_plan* plan, const fmm_device* device);
+template <class R>
+DipoleArgs<R> fmm_cuda_dipole_args(const gmxfmm_plan* plan);
+
+/* p2p_dipoles.h: fmm_cuda_p2p and fmm_cuda_near_faces with dipoles, on one device. adds_virial: that of each pair. */
+template <class R>
+gmxfmm_status
+fmm_cuda_p2p_dipoles(gmxfmm_plan* plan, const StepWanted& wanted, bool adds_virial, int warps, cudaStream_t stream);
+template <class R>
+gmxfmm_status fmm_cuda_near_faces_dipoles(gmxfmm_plan* plan, int faces, cudaStream_t stream);
 
 #endif

@@ -159,6 +159,36 @@ static gmxfmm_status reserve_set(gmxfmm_plan* plan, ParticleSet* set, int64_t nu
     return GMXFMM_OK;
 }
 
+gmxfmm_status fmm_cuda_reserve_dipoles(gmxfmm_plan* plan)
+{
+    fmm_device*  d       = plan->device;
+    const size_t sources = static_cast<size_t>(d->particles.sources.n) + 1; /* one more, as P2M reads ahead */
+    const size_t targets = static_cast<size_t>(targets_of(d)->n) + 1, tensors = 6 * targets * real_size(plan);
+    if (!fmm_has_dipoles(plan))
+    {
+        return GMXFMM_OK;
+    }
+    FMM_TRY(fmm_device_reserve(plan, &d->particles.sources.mu, sources * 4 * real_size(plan)));
+    FMM_TRY(fmm_device_reserve(plan, &d->output.near_gradient, tensors));
+    FMM_TRY(fmm_device_reserve(plan, &d->output.far_gradient, tensors));
+    /* torques and gradients of a synchronous execute behind the rest */
+    FMM_TRY(fmm_device_reserve(plan, &d->output.copy, 16 * targets * array_word(plan)));
+    FMM_CUDA(plan, cudaMemset(d->particles.sources.mu.memory, 0, sources * 4 * real_size(plan)));
+    FMM_CUDA(plan, cudaMemset(d->output.near_gradient.memory, 0, tensors));
+    FMM_CUDA(plan, cudaMemset(d->output.far_gradient.memory, 0, tensors));
+    return GMXFMM_OK;
+}
+
+void fmm_cuda_release_dipoles(gmxfmm_plan* plan)
+{
+    fmm_device* d = plan->device;
+    for (DeviceBuffer* buffer :
+         {&d->particles.sources.mu, &d->particles.sources.scaled_mu, &d->output.near_gradient, &d->output.far_gradient})
+    {
+        fmm_device_release(plan, buffer);
+    }
+}
+
 /* Memory used for sources and targets one after the other, and for results at the targets. */
 static gmxfmm_status reserve_particles(gmxfmm_plan* plan)
 {
@@ -178,6 +208,7 @@ static gmxfmm_status reserve_particles(gmxfmm_plan* plan)
     /* a step that computes only one of the two fields (stages) reads both, which must be finite */
     FMM_CUDA(plan, cudaMemset(d->output.near.memory, 0, targets * vec));
     FMM_CUDA(plan, cudaMemset(d->output.far.memory, 0, targets * vec));
+    FMM_TRY(fmm_cuda_reserve_dipoles(plan));
     d->particles.room_of_sources = d->particles.sources.n;
     d->particles.room_of_targets = d->particles.targets.n;
     return GMXFMM_OK;
@@ -236,7 +267,9 @@ gmxfmm_status fmm_cuda_reserve_scaled(gmxfmm_plan* plan)
         /* one more than there are, as P2M reads ahead */
         FMM_TRY(fmm_device_reserve(plan, &set->scaled, (static_cast<size_t>(set->n) + 1) * 4 * real_size(plan)));
     }
-    return GMXFMM_OK;
+    const DeviceBuffer& scaled = plan->device->particles.sources.scaled;
+    return fmm_has_dipoles(plan) ? fmm_device_reserve(plan, &plan->device->particles.sources.scaled_mu, scaled.capacity)
+                                 : GMXFMM_OK;
 }
 
 /* Positions that P2P takes (near.h), which are as many bytes in each array. */

@@ -127,6 +127,35 @@ gmxfmm_status fmm_device_set_charges(gmxfmm_plan* plan)
     return GMXFMM_OK;
 }
 
+gmxfmm_status fmm_device_set_dipoles(gmxfmm_plan* plan)
+{
+    fmm_device*  d = plan->device;
+    const size_t n = static_cast<size_t>(plan->particles.n);
+    DeviceScope  scope(d->id);
+    FMM_CUDA(plan, cudaDeviceSynchronize());
+    if (!fmm_has_dipoles(plan))
+    {
+        fmm_device_release(plan, &d->charges.dipoles);
+        fmm_cuda_release_dipoles(plan);
+        return GMXFMM_OK;
+    }
+    if (d->group->num > 1)
+    {
+        return fmm_fail(plan, GMXFMM_ERROR_UNSUPPORTED,
+                        "dipoles are not offered on several GPUs: use one, with num_devices = 0");
+    }
+    FMM_TRY(fmm_device_reserve(plan, &d->charges.dipoles, 3 * n * sizeof(double)));
+    return fmm_cuda_reserve_dipoles(plan);
+}
+
+gmxfmm_status fmm_device_take_dipoles(gmxfmm_plan* plan)
+{
+    const size_t bytes = 3 * static_cast<size_t>(plan->particles.n) * sizeof(double);
+    DeviceScope  scope(plan->device->id);
+    FMM_CUDA(plan, cudaDeviceSynchronize()); /* an enqueued step may still be reading the old ones */
+    return fmm_cuda_upload(plan, plan->device->charges.dipoles.memory, plan->charges.mu, bytes);
+}
+
 gmxfmm_status
 fmm_device_enqueue_charges(gmxfmm_plan* plan, int64_t count, const int* index, const void* q, void* stream)
 {

@@ -19,6 +19,10 @@ gmxfmm_status fmm_cuda_reserve_sources(gmxfmm_plan* plan);
 gmxfmm_status fmm_cuda_ready_particles(gmxfmm_plan* plan);
 gmxfmm_status fmm_cuda_reserve_scaled(gmxfmm_plan* plan);
 
+/* arrays.cu: room for dipoles of the sources and gradients at the targets, where the plan has dipoles; its release. */
+gmxfmm_status fmm_cuda_reserve_dipoles(gmxfmm_plan* plan);
+void          fmm_cuda_release_dipoles(gmxfmm_plan* plan);
+
 /* arrays.cu, box.cu: room on another device for copies of what P2P reads. */
 gmxfmm_status fmm_cuda_reserve_particle_copies(gmxfmm_plan* plan, fmm_device* to);
 gmxfmm_status fmm_cuda_reserve_box_copy(gmxfmm_plan* plan, fmm_device* to);

@@ -3,11 +3,13 @@
  * that P2M leaves to a kernel of its own. */
 #include "cuda/particles/particles.h"
 #include "cuda/runtime/sums.h"
+#include "fmm/math/strain.h"
 
 enum
 {
-    c_threads    = 256,
-    c_numMoments = 12
+    c_threads        = 256,
+    c_numMoments     = 12,
+    c_dipolesMoments = 15 /* and the sum of dipoles */
 };
 
 /* How particles that have left their cells are found. */
@@ -33,6 +35,7 @@ struct PermuteArgs
     const int*            cell_start;
     PositionCopies        copies;
     LeftArgs              left;
+    const double*         dipoles; /* DeviceCharges.dipoles; NULL: none */
 };
 
 /* Whether a position is so many boxes away that cells would cost it digits. */
@@ -141,7 +144,7 @@ static __device__ unsigned warp_largest(unsigned mine)
 }
 
 /* Adds the parts of a block's particles, with squares of their charges, to the sums. All threads must call this. */
-static __device__ void add_left(const LeftPart& part, double charge, unsigned particle, bool in_sums, LeftSums* to)
+static __device__ void add_left(const LeftPart& part, double q2, unsigned particle, bool in_sums, LeftSums* to)
 {
     constexpr int     c_warps = c_threads / 32;
     __shared__ double sums[c_warps][3];
@@ -154,8 +157,7 @@ static __device__ void add_left(const LeftPart& part, double charge, unsigned pa
     {
         return;
     }
-    const double q2     = charge * charge;
-    double       sum[3] = {q2 * static_cast<double>(part.now), q2 * static_cast<double>(part.then), q2};
+    double sum[3] = {q2 * static_cast<double>(part.now), q2 * static_cast<double>(part.then), q2};
     for (int step = 16; step > 0; step /= 2)
     {
         for (int k = 0; k < 3; k++)
@@ -261,25 +263,59 @@ static __device__ LeftPart place_particle(
     return left;
 }
 
-template <class R, class X, bool SEND>
+/* Dipole of particle s in the plan's axes, unit u, and of leaves of several levels in their units, too. Returns what
+ * LeftSums take for the square of a charge in it: at the distance a that of (p + 1) |mu| / a (cpu/particles/charges.c).
+ */
+template <class R>
+static __device__ double place_dipole(const PermuteArgs& a, int s, Vec4<R>* mu, Vec4<R>* scaled)
+{
+    const double *given = a.dipoles + 3 * static_cast<size_t>(a.sorted[s]), *axes = a.box->axes;
+    const double  one  = a.box->inverse_u;
+    const double  unit = a.leaves != NULL ? 1 / a.leaves[a.cell_of[s]].edge : 1; /* a power of two */
+    double        own[3];
+    for (int d = 0; d < 3; d++)
+    {
+        own[d] = (axes[3 * d] * given[0] + axes[3 * d + 1] * given[1] + axes[3 * d + 2] * given[2]) * one;
+    }
+    mu[s] = {static_cast<R>(own[0]), static_cast<R>(own[1]), static_cast<R>(own[2]), 0};
+    if (a.leaves != NULL)
+    {
+        scaled[s] = {static_cast<R>(own[0] * unit), static_cast<R>(own[1] * unit), static_cast<R>(own[2] * unit), 0};
+    }
+    const double as_charge = a.left.exponent * unit;
+    return as_charge * as_charge * static_cast<double>(a.left.scale) *
+           (own[0] * own[0] + own[1] * own[1] + own[2] * own[2]);
+}
+
+/* Where a kernel stores particles, sorted: as of place_particle, and dipoles. */
+template <class R>
+struct Placed
+{
+    Vec4<R>*xq, *given, *scaled, *mu, *scaled_mu;
+};
+
+template <class R, class X, bool SEND, bool DIPOLES>
 __global__ void __launch_bounds__(c_threads)
-    permute(const __grid_constant__ PermuteArgs a, const X* x, Vec4<R>* xq, Vec4<R>* given, Vec4<R>* scaled)
+    permute(const __grid_constant__ PermuteArgs a, const X* x, const __grid_constant__ Placed<R> to)
 {
     const int s      = static_cast<int>(blockIdx.x * c_threads + threadIdx.x);
     LeftPart  left   = {0, 0, 0};
-    double    charge = 0;
+    double    q2     = 0;
     unsigned  number = 0;
     if (s < a.n)
     {
         const Anchor anchor = a.anchor[s];
-        charge              = anchor.charge;
+        q2                  = anchor.charge * anchor.charge;
         number              = static_cast<unsigned>(a.sorted[s]);
-        left                = place_particle<R, X, SEND>(a, anchor, s, x, xq, given, scaled);
+        left                = place_particle<R, X, SEND>(a, anchor, s, x, to.xq, to.given, to.scaled);
+        if constexpr (DIPOLES)
+        {
+            q2 += place_dipole(a, s, to.mu, to.scaled_mu);
+        }
     }
     if (a.left.exponent > 0)
     {
-        add_left(left, charge, number, is_in_sums(a.n),
-                 &a.results->left_sums[blockIdx.x / c_blocksOfMany % c_leftSums]);
+        add_left(left, q2, number, is_in_sums(a.n), &a.results->left_sums[blockIdx.x / c_blocksOfMany % c_leftSums]);
     }
     else if (left.largest > 0) /* it is lost, which is an error in any case */
     {
@@ -289,18 +325,35 @@ __global__ void __launch_bounds__(c_threads)
 
 struct MomentsArgs
 {
-    Geometry     g;
-    int          n, edge; /* edge: of Leaves */
-    const int *  sorted, *cell_of;
-    double*      partial;
-    StepResults* results;
+    Geometry      g;
+    int           n, edge; /* edge: of Leaves */
+    const int *   sorted, *cell_of;
+    double*       partial;
+    StepResults*  results;
+    const double *dipoles, *inverse_u; /* DeviceCharges.dipoles, BoxValues.inverse_u */
 };
 
-/* Dipole, quadrupole (xx, yy, zz, xy, xz, yz), and sum q x of the caller's positions. */
-template <class R, class X>
+/* What the dipole of particle i at y adds to its moments; there is a background, and the plan has the caller's axes. */
+static __device__ inline void add_dipole(const MomentsArgs& a, int64_t i, const double* y, double* sum)
+{
+    const double* given = a.dipoles + 3 * i;
+    double        mu[3];
+    for (int d = 0; d < 3; d++)
+    {
+        mu[d] = given[d] * *a.inverse_u;
+        sum[d] += mu[d];
+        sum[9 + d] += given[d];
+        sum[12 + d] += given[d];
+    }
+    fmm_add_symmetric(2, mu, y, sum + 3);
+}
+
+/* Dipole, quadrupole (xx, yy, zz, xy, xz, yz), and sum q x of the caller's positions. With dipoles these are added, and
+ * their sum follows. */
+template <class R, class X, int NUM>
 __global__ void __launch_bounds__(c_threads) moments(MomentsArgs a, const X* x, const Vec4<R>* xq)
 {
-    double sum[c_numMoments] = {0};
+    double sum[NUM] = {0};
     for (int s = static_cast<int>(blockIdx.x * c_threads + threadIdx.x); s < a.n;
          s += static_cast<int>(gridDim.x) * c_threads)
     {
@@ -323,12 +376,16 @@ __global__ void __launch_bounds__(c_threads) moments(MomentsArgs a, const X* x, 
         sum[6] += q * y[0] * y[1];
         sum[7] += q * y[0] * y[2];
         sum[8] += q * y[1] * y[2];
+        if constexpr (NUM == static_cast<int>(c_dipolesMoments))
+        {
+            add_dipole(a, i, y, sum);
+        }
     }
-    block_sums<c_threads, 8>(sum, a.partial + static_cast<size_t>(blockIdx.x) * c_numMoments);
+    block_sums<c_threads, 8>(sum, a.partial + static_cast<size_t>(blockIdx.x) * NUM);
     if (is_last_block(&a.results->moments_done))
     {
-        const double total = column_sum<c_threads>(a.partial, static_cast<int>(gridDim.x), c_numMoments);
-        if (threadIdx.x < c_numMoments)
+        const double total = column_sum<c_threads>(a.partial, static_cast<int>(gridDim.x), NUM);
+        if (threadIdx.x < NUM)
         {
             a.results->moments[threadIdx.x] = total;
         }
@@ -371,6 +428,7 @@ launch(gmxfmm_plan* plan, const ParticleSet* set, const void* x, const PositionC
     a.cell_start  = set->cell_start.as<int>();
     a.copies      = copies;
     a.left        = left_args(plan, set);
+    a.dipoles     = fmm_has_dipoles(plan) && set == &d->particles.sources ? d->charges.dipoles.as<double>() : NULL;
     for (int i = 0; i < 3; i++)
     {
         a.inverse_n[i] = a.g.periodic[i] ? 1.0 / a.g.n[i] : 0; /* no period is taken off */
@@ -378,15 +436,16 @@ launch(gmxfmm_plan* plan, const ParticleSet* set, const void* x, const PositionC
     if (a.n > 0)
     {
         const int blocks = blocks_for(a.n, c_threads);
-        Vec4<R>*  xq = set->xq.as<Vec4<R>>(), *given = set->given.as<Vec4<R>>(), *scaled = set->scaled.as<Vec4<R>>();
-        if (copies.num > 0)
-        {
-            permute<R, X, true><<<blocks, c_threads, 0, stream>>>(a, static_cast<const X*>(x), xq, given, scaled);
-        }
-        else
-        {
-            permute<R, X, false><<<blocks, c_threads, 0, stream>>>(a, static_cast<const X*>(x), xq, given, scaled);
-        }
+        const X*  from   = static_cast<const X*>(x);
+        Placed<R> to;
+        to.xq        = set->xq.as<Vec4<R>>();
+        to.given     = set->given.as<Vec4<R>>();
+        to.scaled    = set->scaled.as<Vec4<R>>();
+        to.mu        = set->mu.as<Vec4<R>>();
+        to.scaled_mu = set->scaled_mu.as<Vec4<R>>();
+        a.dipoles != NULL ? permute<R, X, false, true><<<blocks, c_threads, 0, stream>>>(a, from, to)
+        : copies.num > 0  ? permute<R, X, true, false><<<blocks, c_threads, 0, stream>>>(a, from, to)
+                          : permute<R, X, false, false><<<blocks, c_threads, 0, stream>>>(a, from, to);
         FMM_CUDA(plan, cudaGetLastError());
     }
     return GMXFMM_OK;
@@ -426,8 +485,13 @@ static void launch_moments(const gmxfmm_plan* plan, const void* x, cudaStream_t 
     a.partial        = d->output.partial.as<double>();
     a.results        = d->output.results.as<StepResults>();
     const int needed = blocks_for(a.n, c_threads), few = needed < c_sumBlocks ? needed : c_sumBlocks;
-    const int blocks = few > 0 ? few : 1;
-    moments<R, X><<<blocks, c_threads, 0, stream>>>(a, static_cast<const X*>(x), set.xq.as<Vec4<R>>());
+    const int blocks    = few > 0 ? few : 1;
+    a.dipoles           = d->charges.dipoles.as<double>();
+    a.inverse_u         = &d->domain.box.as<BoxValues>()->inverse_u;
+    const X*       from = static_cast<const X*>(x);
+    const Vec4<R>* xq   = set.xq.as<Vec4<R>>();
+    fmm_has_dipoles(plan) ? moments<R, X, c_dipolesMoments><<<blocks, c_threads, 0, stream>>>(a, from, xq)
+                            : moments<R, X, c_numMoments><<<blocks, c_threads, 0, stream>>>(a, from, xq);
 }
 
 gmxfmm_status fmm_cuda_moments(gmxfmm_plan* plan, const void* x, cudaStream_t stream)

@@ -726,7 +726,7 @@ gmxfmm_status fmm_cuda_cells_to_leaves(gmxfmm_plan* plan, cudaStream_t stream)
 /* Edges are powers of two, so that nothing is rounded. */
 template <class R>
 __global__ void __launch_bounds__(c_threads)
-    from_leaf_units(int n, const int* cell_of, const fmm_leaf_place* place, Vec4<R>* field)
+    from_leaf_units(int n, const int* cell_of, const fmm_leaf_place* place, Vec4<R>* field, Symmetric<R>* gradient)
 {
     const int s = static_cast<int>(blockIdx.x * c_threads + threadIdx.x);
     if (s < n)
@@ -738,25 +738,29 @@ __global__ void __launch_bounds__(c_threads)
         v.z *= two;
         v.w *= one;
         field[s] = v;
+        for (int i = 0; i < 6 && gradient != NULL; i++)
+        {
+            gradient[s].t[i] *= two * one;
+        }
     }
 }
 
 template <class R>
-static void launch_from_leaf_units(const fmm_device* d, const ParticleSet* targets, cudaStream_t stream)
+static void launch_from_leaf_units(const fmm_device* d, const ParticleSet* targets, bool gradient, cudaStream_t stream)
 {
     from_leaf_units<R><<<blocks_for(targets->n, c_threads), c_threads, 0, stream>>>(
         targets->n, targets->cell_of.as<int>(), d->far.tree.leaves.place.as<fmm_leaf_place>(),
-        d->output.far.as<Vec4<R>>());
+        d->output.far.as<Vec4<R>>(), gradient ? d->output.far_gradient.as<Symmetric<R>>() : NULL);
 }
 
-gmxfmm_status fmm_cuda_from_leaf_units(gmxfmm_plan* plan, cudaStream_t stream)
+gmxfmm_status fmm_cuda_from_leaf_units(gmxfmm_plan* plan, bool gradient, cudaStream_t stream)
 {
     const fmm_device*  d       = plan->device;
     const ParticleSet* targets = targets_of(d);
     if (targets->n > 0)
     {
-        is_double(plan) ? launch_from_leaf_units<double>(d, targets, stream)
-                        : launch_from_leaf_units<float>(d, targets, stream);
+        is_double(plan) ? launch_from_leaf_units<double>(d, targets, gradient, stream)
+                        : launch_from_leaf_units<float>(d, targets, gradient, stream);
         FMM_CUDA(plan, cudaGetLastError());
     }
     return GMXFMM_OK;

@@ -28,7 +28,7 @@ Expansions fmm_cuda_leaves_expansions(const gmxfmm_plan* plan);
 gmxfmm_status fmm_cuda_leaves_to_cells(gmxfmm_plan* plan, cudaStream_t stream);
 gmxfmm_status fmm_cuda_cells_to_leaves(gmxfmm_plan* plan, cudaStream_t stream);
 
-/* Far fields of the targets from the unit of their leaves to u. */
-gmxfmm_status fmm_cuda_from_leaf_units(gmxfmm_plan* plan, cudaStream_t stream);
+/* Far fields of the targets from the unit of their leaves to u; gradient: that of the field, too. */
+gmxfmm_status fmm_cuda_from_leaf_units(gmxfmm_plan* plan, bool gradient, cudaStream_t stream);
 
 #endif
