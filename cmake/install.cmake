@@ -9,7 +9,7 @@ if(TARGET gmxfmm_shared)
     install(TARGETS gmxfmm_shared EXPORT gmxfmm-shared LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})
     install(EXPORT gmxfmm-shared NAMESPACE gmxfmm:: DESTINATION ${package_dir})
 endif()
-install(FILES src/fmm/gmxfmm.h src/fmm/gmxfmm_measure.h src/fmm/gmxfmm_parallel.h src/fmm/gmxfmm_mpi.h
+install(FILES src/fmm/gmxfmm.h src/fmm/gmxfmm_measure.h src/fmm/gmxfmm_parallel.h src/fmm/gmxfmm_mpi.h src/fmm/gmxfmm_sites.h
     DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
 
 configure_package_config_file(cmake/gmxfmm-config.cmake.in ${PROJECT_BINARY_DIR}/gmxfmm-config.cmake

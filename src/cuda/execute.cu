@@ -178,6 +178,10 @@ fmm_cuda_enqueue(gmxfmm_plan* plan, const void* x, const gmxfmm_device_output* o
         FMM_TRY(fmm_cuda_permute(plan, x, fmm_cuda_position_copies(plan), stream));
     }
     FMM_TRY(fmm_cuda_fields(plan, x, stages, wanted, stream));
+    if (output->arrays_after != NULL)
+    {
+        FMM_CUDA(plan, cudaStreamWaitEvent(stream, static_cast<cudaEvent_t>(output->arrays_after), 0));
+    }
     if (stages & GMXFMM_STAGE_OUTPUT)
     {
         FMM_TRY(fmm_cuda_output(plan, x, output, stream));

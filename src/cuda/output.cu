@@ -463,7 +463,8 @@ static __device__ void write_particle(
     {
         if (a.out.force != NULL)
         {
-            static_cast<X*>(a.out.force)[3 * i + d] = static_cast<X>(a.f * q * e[d]);
+            X* force = static_cast<X*>(a.out.force) + 3 * i + d;
+            *force   = static_cast<X>(a.f * q * e[d] + (a.out.add_forces ? static_cast<double>(*force) : 0));
         }
         if (a.out.field != NULL)
         {
@@ -614,14 +615,14 @@ static __device__ inline dipole_vector turned(const double* axes, const dipole_v
 }
 
 template <class X>
-static __device__ inline void write_vector(void* array, int64_t i, double f, const dipole_vector& v)
+static __device__ inline void write_vector(void* array, int64_t i, double f, const dipole_vector& v, int added = 0)
 {
     if (array != NULL)
     {
         X* to = static_cast<X*>(array) + 3 * i;
-        to[0] = static_cast<X>(f * v.x);
-        to[1] = static_cast<X>(f * v.y);
-        to[2] = static_cast<X>(f * v.z);
+        to[0] = static_cast<X>(f * v.x + (added ? static_cast<double>(to[0]) : 0));
+        to[1] = static_cast<X>(f * v.y + (added ? static_cast<double>(to[1]) : 0));
+        to[2] = static_cast<X>(f * v.z + (added ? static_cast<double>(to[2]) : 0));
     }
 }
 
@@ -643,7 +644,7 @@ static __device__ void write_dipole(const OutputArgs&    a,
     const dipole_vector force  = {q * e.x + of_g.x * two, q * e.y + of_g.y * two, q * e.z + of_g.z * two};
     const dipole_vector torque = dipole_cross(mu, e);
     const double*       axes   = a.box->axes;
-    write_vector<X>(a.out.force, i, a.f, a.slab ? turned(axes, force) : force);
+    write_vector<X>(a.out.force, i, a.f, a.slab ? turned(axes, force) : force, a.out.add_forces);
     write_vector<X>(a.out.field, i, a.f, a.slab ? turned(axes, e) : e);
     write_vector<X>(a.out.torque, i, a.f / one, a.slab ? turned(axes, torque) : torque);
     write_potential(a, x, i, phi, surface_field);

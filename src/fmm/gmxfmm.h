@@ -234,6 +234,8 @@ typedef struct
                            * virial come after it, at the lowest priority */
     double* charge_gradient; /* as of gmxfmm_output; after arrays_done */
     double* outside;         /* 1, as of gmxfmm_output */
+    int     add_forces;      /* 1: forces are added to those in `force`; not of the treecode */
+    void*   arrays_after;    /* a cudaEvent_t that the arrays are written after; NULL: none */
     void*   torque;          /* these two as of gmxfmm_output, too */
     void*   field_gradient;
 } gmxfmm_device_output;

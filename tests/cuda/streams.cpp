@@ -230,6 +230,54 @@ TEST_F(CudaStreams, AnEventTellsThatTheArraysAreThere)
     }
 }
 
+/* Forces that are there before, and are written on another stream while the step runs. */
+TEST_F(CudaStreams, ForcesAreAddedBehindAnEvent)
+{
+    System cubic = system_;
+    cubic.box    = {5, 0, 0, 0, 5, 0, 0, 0, 5};
+    const struct
+    {
+        const char*    name;
+        System         system;
+        gmxfmm_options options;
+    } cases[] = {
+        {"cells", system_, options_},
+        {"octree, open", cubic, withBoundary(onDevice(depthOptions(GMXFMM_M2L_ROTATION, 6, 2, 1)), Boundary::Open)}};
+    const Stream second;
+    const Event  written;
+    for (const auto& [name, system, options] : cases)
+    {
+        SCOPED_TRACE(name);
+        Plan                 plan(system, options);
+        const Result         alone = plan.execute(system.x);
+        DeviceArray<double>  x(system.x), before(3 * system.size());
+        Outputs              out(system.size());
+        gmxfmm_device_output wanted = out.all();
+        wanted.add_forces           = 1;
+        wanted.arrays_after         = written;
+        std::vector<double> added(3 * system.size());
+        for (std::size_t k = 0; k < added.size(); k++)
+        {
+            added[k] = std::cos(static_cast<double>(k));
+        }
+        before.put(added);
+        for (int i = 0; i < 3; i++)
+        {
+            ASSERT_EQ(
+                cudaMemcpyAsync(out.force.data(), before.data(), 24 * system.size(), cudaMemcpyDeviceToDevice, second),
+                cudaSuccess);
+            ASSERT_EQ(cudaEventRecord(written, second), cudaSuccess);
+            enqueue(plan.get(), x, wanted, stream_);
+            wait();
+            const std::vector<double> force = out.force.get();
+            for (std::size_t k = 0; k < added.size(); k++)
+            {
+                ASSERT_NEAR(force[k], alone.force[k] + added[k], 1e-14 * (std::abs(force[k]) + 1)); /* one rounding */
+            }
+        }
+    }
+}
+
 TEST_F(CudaStreams, PlansRunSideBySide)
 {
     const System        other = ions({5, 0, 0, 1, 4, 0, 0, 1, 6}, 500, 9);

@@ -343,7 +343,10 @@ void enqueueAsExecute(bool dual)
     all.virial = nullptr;
     all.stages = GMXFMM_STAGE_NEAR;
     EXPECT_EQ(gmxfmm_enqueue(plan, there.data(), &all, stream), GMXFMM_ERROR_UNSUPPORTED) << "a stage";
-    all.stages      = 0;
+    all.stages     = 0;
+    all.add_forces = 1;
+    EXPECT_EQ(gmxfmm_enqueue(plan, there.data(), &all, stream), GMXFMM_ERROR_UNSUPPORTED) << "forces that are added";
+    all.add_forces  = 0;
     all.arrays_done = event;
     /* nothing may wait or be allocated in a capture */
     const auto step  = [&] { enqueue(plan, there, all, stream); };

@@ -2,6 +2,7 @@
 /* The public headers alone, as strict C11, and every function in them linked; the C++ tests include them as C++. */
 #include "gmxfmm_measure.h"
 #include "gmxfmm_parallel.h"
+#include "gmxfmm_sites.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -31,6 +32,17 @@ static function* const c_others[] = {
     (function*)gmxfmm_threads_create,
     (function*)gmxfmm_threads_comm,
     (function*)gmxfmm_threads_destroy,
+    (function*)gmxfmm_sites_create,
+    (function*)gmxfmm_sites_set_targets,
+    (function*)gmxfmm_sites_search,
+    (function*)gmxfmm_sites_execute,
+    (function*)gmxfmm_sites_enqueue_box,
+    (function*)gmxfmm_sites_enqueue,
+    (function*)gmxfmm_sites_enqueue_forces,
+    (function*)gmxfmm_sites_constant,
+    (function*)gmxfmm_sites_get_info,
+    (function*)gmxfmm_sites_message,
+    (function*)gmxfmm_sites_destroy,
 };
 
 int main(void)

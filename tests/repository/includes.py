@@ -412,7 +412,7 @@ def main():
             beside = (path.parent / include).resolve()
             if "/" not in include and beside.exists():
                 include = beside.relative_to(src.resolve()).as_posix()
-            elif include in ("gmxfmm.h", "gmxfmm_measure.h", "gmxfmm_parallel.h", "gmxfmm_mpi.h"):
+            elif include in ("gmxfmm.h", "gmxfmm_measure.h", "gmxfmm_parallel.h", "gmxfmm_mpi.h", "gmxfmm_sites.h"):
                 include = f"fmm/{include}"  # an installed header, as any other program has it
             elif not (src / include).exists():
                 errors.append(f'{name}: includes "{include}", which is not a path from src')

@@ -17,16 +17,16 @@ KINDS = {"document", "header", "docstring", "message"}
 
 
 def table(text):
-    """(pattern, words in its place, kinds, whether they are of the glossary) of each line."""
+    """(pattern, words in its place, kinds, whether they are of the glossary, names of files without the rule) of each line."""
     found = []
     for line in text.splitlines():
         if line.strip() and not line.startswith("#"):
             cells = [cell.strip() for cell in re.split(r" \| ", line)]
             of_glossary = cells[0] == "glossary"
-            pattern, instead, kinds = cells[of_glossary:]
+            pattern, instead, kinds, *without = cells[of_glossary:]
             kinds = KINDS if kinds == "all" else set(kinds.split())
             assert kinds <= KINDS, f"words.txt: {line}"
-            found.append((re.compile(rf"(?<![\w-])(?:{pattern})(?![\w-])", re.I), instead, kinds, of_glossary))
+            found.append((re.compile(rf"(?<![\w-])(?:{pattern})(?![\w-])", re.I), instead, kinds, of_glossary, without))
     return found
 
 
@@ -46,18 +46,19 @@ def without_code(text):
 
 def problems(words, kind, name, blocks):
     found = []
-    for pattern, instead, kinds, _ in words:
-        if kind in kinds:
+    for pattern, instead, kinds, _, without in words:
+        if kind in kinds and Path(name).name not in without:
             found += [f"{name}:{line + text.count(chr(10), 0, match.start())}: '{match[0]}': write {instead}"
                       for line, text in blocks for match in pattern.finditer(text)]
     return found
 
 
 def test():
-    words = table("# note\n\nglossary | receivers?|sub-?box(es)? | target | all\ntree[- ]code | treecode | header message\n")
+    words = table("# note\n\nglossary | receivers?|sub-?box(es)? | target | all\ntree[- ]code | treecode | header message | b.h\n")
     assert problems(words, "document", "a", [(1, "Two\nReceivers of a tree code.")]) == ["a:2: 'Receivers': write target"]
     assert problems(words, "header", "a", [(4, "A tree code in subboxes")]) == ["a:4: 'subboxes': write target", "a:4: 'tree code': write treecode"]
     assert not problems(words, "header", "a", [(1, "num_receivers, treecode, receivers-")])
+    assert problems(words, "header", "x/b.h", [(1, "A tree code of receivers")]) == ["x/b.h:1: 'receivers': write target"]
     assert glossary("# a\n| x | y |\n\n## Glossary\n\n| word | meaning |\n|---|---|\n| source, target | a |\n| rotate; flip | b |\n") == {"source", "target", "rotate", "flip"}
     assert "code" not in without_code("```sh\ncode\n```\n`code` and [text](code.md)")
     print("words are found where they are not written")
@@ -69,7 +70,7 @@ def main():
     root = Path(sys.argv[1])
     words = table((Path(__file__).parent / "words.txt").read_text())
     known = glossary((root / "docs/theory.md").read_text(encoding="utf-8"))
-    found = [f"words.txt: '{instead}' is not in the glossary" for _, instead, _, of_glossary in words if of_glossary and instead not in known]
+    found = [f"words.txt: '{instead}' is not in the glossary" for _, instead, _, of_glossary, _ in words if of_glossary and instead not in known]
     count = 0
     for kind, path, blocks in sources(root):
         if kind == "document":

@@ -38,6 +38,11 @@ static gmxfmm_status enqueue(gmxfmm_plan* plan, const void* x, const gmxfmm_devi
                         output->virial != NULL ? "virial" : "stages that could be left out",
                         output->virial != NULL ? "it out" : "stages at 0");
     }
+    if (output->add_forces != 0 || output->arrays_after != NULL)
+    {
+        return fmm_fail(plan, GMXFMM_ERROR_UNSUPPORTED,
+                        "the treecode has no add_forces and no arrays_after: leave them at 0, or use method = fmm");
+    }
     const gmxfmm_status status = treecode_device_enqueue(sums, x, &step);
     return status == GMXFMM_OK ? status : fmm_fail(plan, status, "%s", treecode_message(sums));
 }

@@ -78,6 +78,9 @@
 #define fmm_sort_charges FMM_NAME(fmm_sort_charges)
 #define fmm_step FMM_NAME(fmm_step)
 #define fmm_sum_strain FMM_NAME(fmm_sum_strain)
+#define sites_cpu FMM_NAME(sites_cpu)
+#define sites_cpu_make_lists FMM_NAME(sites_cpu_make_lists)
+#define sites_cpu_pairs FMM_NAME(sites_cpu_pairs)
 #define treecode_sums FMM_NAME(treecode_sums)
 #define treecode_sums_scratch FMM_NAME(treecode_sums_scratch)
 
