@@ -253,34 +253,63 @@ def boiling_film(checks):
 SPLIT = {**FMM, "fmm-lj": "split"}
 
 
-def two_lists(checks):
-    """Lennard-Jones in two lists, whose atoms have three grids in each zone."""
+def write_groups(path):
+    """Energy groups of 1728 waters: oxygens of a part of them, their hydrogens, and the rest."""
+    last, all_atoms = 3 * 400, 3 * 1728
+    groups = {"System": range(1, all_atoms + 1), "A": range(1, last, 3), "B": [a for a in range(1, last + 1) if a % 3 != 1], "C": range(last + 1, all_atoms + 1)}
+    with open(path, "w") as index:
+        for name, atoms in groups.items():
+            index.write(f"[ {name} ]\n" + "\n".join(map(str, atoms)) + "\n")
+
+
+def energies_of_groups(checks, folder, system):
+    """Lennard-Jones energies between energy groups, with the split: each rank has a part of them."""
+    write_groups(folder + "/groups.ndx")
+    groups = System("groups", system.conf, system.top, changed(system.mdp, nsteps=20, nstenergy=10, nstcalcenergy=10, energygrps="A B C", **SPLIT),
+                    folder + "/groups.ndx")
+    gmx.grompp(folder, groups.mdp, groups, name="groups")
+    terms, ends = [f"LJ-SR:{pair}" for pair in ("A-A", "A-B", "A-C", "B-B", "B-C", "C-C")], {}
+    for ranks in (1, 2, 4):
+        gmx.mdrun(folder, name="groups", ranks=ranks)
+        ends[ranks] = gmx.energies(folder, terms, name="groups")
+    for ranks in (2, 4):
+        worst = max(abs(a[t] - b[t]) / abs(ends[1][0]["LJ-SR:C-C"]) for a, b in zip(ends[1], ends[ranks]) for t in terms)
+        checks.below(f"split, energy groups, {ranks} ranks: energies of 20 steps, over the largest", worst, 1e-4, "", "rounding, and chaos growing it")
+
+
+def split(checks):
+    """Lennard-Jones of atoms by domains, and of groups at their centres, some of which have atoms in two domains."""
     folder = work_folder("charmm-water")
     system = charmm_water(gmx, folder, (2, 2, 2))
-    same_as_one_rank(checks, gmx, "two lists", system, SPLIT, DOMAINS)
-    # With a radius that is given, pairs of light atoms are in the second list, too
-    same_as_one_rank(checks, gmx, "two lists, a radius of 0.8 nm", system, {**SPLIT, "fmm-lj-radius": "0.8"}, {2: "1 2 1", 4: "1 2 2"})
-    # As long as the first, the second list needs a wider buffer: its atoms are lighter
-    gmx.grompp(folder, changed(system.mdp, nsteps=10, nstlist=40, tcoupl="V-rescale", tc_grps="System", tau_t=1, ref_t=300, **{**SPLIT, "fmm-lj-radius": "1.0"}), system,
-               name="wide")
-    status, output = gmx.run(["mdrun", "-s", "wide.tpr", "-deffnm", "wide", "-nb", "cpu", "-ntmpi", "2", "-ntomp", "1"], folder)
-    checks.that(status != 0 and re.search(r"second pair list reaches as far as.*Use a smaller fmm-lj-radius, or one rank", " ".join(output.split())) is not None,
-                "two lists, 2 ranks: a second list beyond the first is refused")
+    same_as_one_rank(checks, gmx, "split", system, SPLIT, DOMAINS)
+    # As long as rvdw
+    same_as_one_rank(checks, gmx, "split, a radius of 1 nm", system, {**SPLIT, "fmm-lj-radius": "1.0"}, {2: "1 2 1", 4: "1 2 2"})
+    energies_of_groups(checks, folder, system)
+    # Domains without atoms
+    with open(system.conf) as lines:
+        lines = lines.read().splitlines()
+    edge = float(lines[-1].split()[0])
+    lines[-1] = f"{2.5 * edge:.5f} {edge:.5f} {edge:.5f}"
+    with open(folder + "/empty.gro", "w") as out:
+        out.write("\n".join(lines) + "\n")
+    same_as_one_rank(checks, gmx, "split, an empty part", System("empty", folder + "/empty.gro", system.top, system.mdp),
+                     {**SPLIT, "fmm-lj-radius": "0.7", "fmm-accuracy": "1e-3"}, {4: "4 1 1"})
     system.mdp = changed(system.mdp, **SPLIT)
-    whole, mdp = continues_bit_for_bit(checks, "two lists, 2 ranks", gmx, folder, system, {"rlist": "1.1"}, ranks=2)
+    whole, mdp = continues_bit_for_bit(checks, "split, 2 ranks", gmx, folder, system, {"rlist": "1.1"}, ranks=2)
     gmx.mdrun(folder, name="whole")
     one = read_trr(folder + "/whole.trr")
-    checks.below("two lists, 2 ranks: velocities after 100 steps, RMS difference over RMS", rms_difference(whole[-1].v, one[-1].v) / rms(one[-1].v), 1e-3, "",
+    checks.below("split, 2 ranks: velocities after 100 steps, RMS difference over RMS", rms_difference(whole[-1].v, one[-1].v) / rms(one[-1].v), 1e-3, "",
                  "rounding, and chaos growing it")
     # A thousand steps with fifty partitions: atoms of each kind move from domain to domain
-    gmx.grompp(folder, changed(system.mdp, nsteps=1000, dt=0.001, nstlist=20, nstenergy=50, nstcalcenergy=50, verlet_buffer_tolerance=-1, rlist=1.1, fmm_accuracy="1e-5"),
+    gmx.grompp(folder, changed(system.mdp, nsteps=1000, dt=0.001, nstlist=20, nstenergy=50, nstcalcenergy=50, verlet_buffer_tolerance=-1, rlist=1.1, fmm_order=14),
                system, name="nve")
     energy = {}
     for ranks in (1, 2):
         gmx.mdrun(folder, name="nve", ranks=ranks)
         energy[ranks] = [row["Total Energy"] for row in gmx.energies(folder, ["Total Energy"], name="nve")]
+    checks.that("Lennard-Jones interactions are split" in read_log(folder, "nve"), "split, NVE: md.log tells of it")
     off, alone = (max(abs(e - energy[1][0]) for e in energy[ranks]) / (8 * 648) for ranks in (2, 1))
-    checks.below("two lists, NVE, 2 ranks: total energy per atom stays", off, max(2 * alone, 5e-3), "kJ/mol", "twice what one rank has")
+    checks.below("split, NVE, 2 ranks: total energy per atom stays", off, max(2 * alone, 5e-3), "kJ/mol", "twice what one rank has")
 
     folder = work_folder("charmm-dodecahedron")
     system = charmm_water(gmx, folder)
@@ -288,7 +317,7 @@ def two_lists(checks):
     gmx("solvate", "-cp", "box.gro", "-cs", "spc216.gro", "-o", "conf.gro", folder=folder)
     with open(system.conf) as conf:
         charmm_topology(system, int(conf.read().splitlines()[1]) // 3)
-    same_as_one_rank(checks, gmx, "two lists in a dodecahedron", system, SPLIT, {2: "", 4: ""})
+    same_as_one_rank(checks, gmx, "split in a dodecahedron", system, SPLIT, {2: "", 4: ""})
 
 
 def errors(checks):
@@ -343,7 +372,7 @@ def test(checks):
     sparse(checks)
     slabs(checks)
     boiling_film(checks)
-    two_lists(checks)
+    split(checks)
     errors(checks)
 
 

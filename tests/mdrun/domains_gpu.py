@@ -10,7 +10,7 @@ import re
 import stat
 import sys
 
-from harness import (COUPLING, FMM, Failure, Gmx, chosen_settings, changed, complaint, environment, fmm_on, fmm_parameters, gpus, main, make_frames, need,
+from harness import (COUPLING, FMM, Failure, Gmx, changed, charmm_water, chosen_settings, complaint, environment, fmm_on, fmm_parameters, gpus, main, make_frames, need,
                      need_gpu, read_log, read_trr, regression, rms_difference, rms_distance, single_points, version, water, without_swaps, work_folder)
 from perturbed import DECOUPLING
 
@@ -154,6 +154,10 @@ def forces(checks):
     same_as_one_rank(checks, "water", system, {n: DOMAINS.get(n) for n in RANKS})
     for name in ("octahedron", "nbnxn_vsite", "swap_z"):
         attempt(checks, name, same_as_one_rank, name, regression("complex/" + name), {n: "" for n in RANKS if n <= 4}, name == "octahedron")
+    # Lennard-Jones of groups at their centres, which the first rank computes
+    system = charmm_water(gmx, work_folder("split-made"), (2, 2, 2))
+    system.mdp = changed(system.mdp, **FMM, fmm_lj="split")
+    attempt(checks, "split", same_as_one_rank, "split", system, {n: DOMAINS.get(n) for n in RANKS})
 
 
 def plain(system, **settings):
@@ -310,7 +314,6 @@ def choice(checks):
     system = water(gmx, folder, (2, 2, 2))
     mdp = plain(system, nsteps=10)
     gmx.grompp(folder, mdp, system, name="run")
-    gmx.grompp(folder, {**mdp, "fmm-lj": "split"}, system, name="split")
     decoupling = changed(DECOUPLING, init_lambda_state=7, nsteps=10, nstdhdl=10, nstenergy=10, nstcalcenergy=10, rlist="0.95", verlet_buffer_tolerance="-1")
     gmx.grompp(folder, {**decoupling, **FMM}, regression("freeenergy/coulandvdwsequential_coul"), name="perturbed")
     for options, where in (([], "GPU"), (["-nb", "gpu"], "GPU"), (["-nb", "gpu", "-fmm", "cpu"], "CPU"), (["-nb", "cpu"], "CPU"), (["-pme", "gpu"], "GPU")):
@@ -319,8 +322,7 @@ def choice(checks):
             c.that(fmm_on(read_log(folder, "run"), where), f"2 ranks, {' '.join(options) or 'no options'}: FMM on the {where}")
         attempt(checks, f"2 ranks, {' '.join(options)}", one)
     for name, options, pattern in (("run", ["-fmmgpus", "1"], r"-fmmgpus 1: on several ranks"), ("run", ["-npme", "1"], r"-npme 1"),
-                                   ("run", ["-nb", "cpu", "-fmm", "gpu"], r"nonbonded"), ("split", ["-fmm", "gpu"], r"fmm-lj = split"),
-                                   ("perturbed", ["-fmm", "gpu"], r"perturbed charges")):
+                                   ("run", ["-nb", "cpu", "-fmm", "gpu"], r"nonbonded"), ("perturbed", ["-fmm", "gpu"], r"perturbed charges")):
         status, output = gmx.run(["mdrun", "-s", name + ".tpr", "-deffnm", name, "-ntmpi", "2", "-ntomp", "2", "-gpu_id", "0", *options], folder)
         text = complaint(output) or " ".join(output.split())[-300:]
         checks.that(status != 0 and re.search(pattern, text) is not None, f"2 ranks, {name}, {' '.join(options)}: refused (/{pattern}/): {text[:300]}")

@@ -3,9 +3,10 @@
 
 Reference: tight PME in double precision, of the same coordinates where only the charges of A, of B, or of both are there: the energy
 between A and B is what both have more than each alone. Groups are ions with oxygens of some waters, the hydrogens of these, so that
-excluded pairs lie between groups, and the other waters. Also in a run and its rerun, with a charge that is perturbed, with Lennard-Jones in
-two lists; energygrp-excl is refused.
+excluded pairs lie between groups, and the other waters. Also in a run and its rerun, with a charge that is perturbed, with Lennard-Jones
+of groups at their centres; energygrp-excl is refused.
 """
+import collections
 import itertools
 
 from harness import FMM, TIGHT, Failure, System, changed, charmm_water, main, need, want, water, work_folder
@@ -162,25 +163,45 @@ def perturbed(checks, folder, system):
     check_pairs(checks, "perturbed charge", rows_of(program, folder, "perturbed")[0], exact, limit, "as without perturbation")
 
 
-def two_lists(checks, folder):
-    """Lennard-Jones energies of groups add up to that of one group, in one list and in two."""
-    system = charmm_water(gmx, folder)
+def split(checks, folder):
+    """Lennard-Jones energies of groups add up to that of one group, with the split and without; and both are alike."""
+    system = charmm_water(gmx, folder, (2, 2, 2))
     system.index = folder + "/index.ndx"
-    half = 3 * ALL // 2
+    # Oxygens of some waters, their hydrogens, which count where their oxygens do, other waters, and a half of a water
+    atoms, some = 3 * 8 * ALL, 3 * 500
+    groups = {"System": range(1, atoms + 1), "A": range(1, some, 3), "B": [a for a in range(1, some + 1) if a % 3 != 1], "C": range(some + 1, 2 * some)}
     with open(system.index, "w") as index:
-        index.write(f"[ System ]\n{' '.join(map(str, range(1, 3 * ALL + 1)))}\n[ A ]\n{' '.join(map(str, range(1, half + 1)))}\n")
-        index.write(f"[ B ]\n{' '.join(map(str, range(half + 1, 3 * ALL + 1)))}\n")
-    for lists in ("full", "split"):
-        settings = changed(system.mdp, rvdw=0.9, rcoulomb=0.9, rvdw_switch=0.75, **{**FMM, "fmm-lj": lists})
-        gmx.grompp(folder, settings, system, name=lists + "-one")
-        gmx.mdrun(folder, name=lists + "-one")
-        one = gmx.energies(folder, ["LJ (SR)"], name=lists + "-one")[0]["LJ (SR)"]
-        gmx.grompp(folder, {**settings, "energygrps": "A B"}, system, name=lists)
-        gmx.mdrun(folder, name=lists)
-        row = gmx.energies(folder, ["LJ-SR:A-A", "LJ-SR:A-B", "LJ-SR:B-B"], name=lists)[0]
-        parts = [row[f"LJ-SR:{pair}"] for pair in ("A-A", "A-B", "B-B")]
-        checks.that(all(part != 0 for part in parts), f"{lists}: three energies of groups")
-        checks.below(f"{lists}: sum of Lennard-Jones energies of groups and that of one", abs(sum(parts) - one), 1e-5 * abs(one), "kJ/mol", "rounding")
+        for name, members in groups.items():
+            index.write(f"[ {name} ]\n" + "\n".join(map(str, members)) + "\n")
+    parts, one = {}, {}
+    for energygrps in ("C", "A B C"):
+        names = [*energygrps.split(), "rest"]
+        pairs = [f"{a}-{b}" for a, b in itertools.combinations_with_replacement(names, 2)]
+        # With this radius sites have nothing but constants; with that of grompp they have more
+        for kind, settings in (("full", {}), ("equal", {"fmm-lj": "split", "fmm-lj-radius": "1.0"}), ("split", {"fmm-lj": "split"})):
+            settings = changed(system.mdp, vdw_modifier="Force-switch", rvdw=1.0, rcoulomb=1.0, rvdw_switch=0.8, fmm_order=10, **{**FMM, **settings})
+            gmx.grompp(folder, settings, system, name=kind + "-one")
+            gmx.mdrun(folder, name=kind + "-one")
+            one[kind] = gmx.energies(folder, ["LJ (SR)"], name=kind + "-one")[0]["LJ (SR)"]
+            gmx.grompp(folder, {**settings, "energygrps": energygrps}, system, name=kind)
+            gmx.mdrun(folder, name=kind)
+            row = gmx.energies(folder, [f"LJ-SR:{pair}" for pair in pairs], name=kind)[0]
+            parts[kind] = [row[f"LJ-SR:{pair}"] for pair in pairs]
+            what = f"{kind}, groups {' '.join(names)}"
+            checks.that(all(part != 0 for part in parts[kind]), f"{what}: {len(pairs)} energies of groups")
+            checks.below(f"{what}: sum of Lennard-Jones energies of groups and that of one", abs(sum(parts[kind]) - one[kind]), 5e-5 * abs(one[kind]), "kJ/mol",
+                         "kernels add up in single precision")
+        worst = max(abs(a - b) for a, b in zip(parts["equal"], parts["full"]))
+        checks.below(f"groups {' '.join(names)}: Lennard-Jones energies, with rvdw as the radius and without a split", worst, 1e-5 * abs(one["full"]), "kJ/mol", "rounding")
+        # by groups of heavy atoms
+        join = {"A": "A", "B": "A"}
+        sums = {kind: collections.Counter() for kind in ("full", "split")}
+        for kind in sums:
+            for pair, energy in zip(pairs, parts[kind]):
+                sums[kind]["-".join(sorted(join.get(name, name) for name in pair.split("-")))] += energy
+        worst = max(abs(sums["full"][pair] - sums["split"][pair]) for pair in sums["full"])
+        checks.below(f"groups {' '.join(names)}, of whole waters: Lennard-Jones energies, difference with the split", worst, 2e-4 * abs(one["full"]), "kJ/mol",
+                     "what it changes of the total, a part of that of each group")
 
 
 def refused(checks, folder, system):
@@ -202,7 +223,7 @@ def test(checks):
     in_any_order(checks, folder, system)
     in_a_run(checks, folder, system)
     perturbed(checks, folder, system)
-    two_lists(checks, work_folder("lists"))
+    split(checks, work_folder("split"))
     refused(checks, folder, system)
 
 

@@ -104,8 +104,8 @@ def lennard_jones(checks):
     charmm_water(gmx, folder, (2, 2, 2))
     write(folder, "split.mdp", blocks("lennard-jones.md", "text")[0])
     status, output = follow("lennard-jones.md", folder)
-    checks.that(status == 0, "lennard-jones.md: CHARMM's water with two lists" + ("" if status == 0 else ": " + last(output)))
-    checks.that("Lennard-Jones interactions are in two pair lists" in read(folder, "split.log"), "md.log tells of two lists")
+    checks.that(status == 0, "lennard-jones.md: CHARMM's water with groups" + ("" if status == 0 else ": " + last(output)))
+    checks.that("Lennard-Jones interactions are split" in read(folder, "split.log"), "md.log tells of the split")
 
 
 def unknown_to_mdrun(command):

@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""fmm-lj = split with pair interactions on a GPU: forces, energies and pressure are those of one list, or of the CPU."""
+"""fmm-lj = split with pair interactions on a GPU: forces, energies and pressure are those of all pairs of atoms, or of the CPU."""
 import os
 import sys
 
 from harness import charmm_water, main, make_frames, need, need_gpu, single_points, work_folder
-from lj_split import GPU, SPLIT, equal_radius, lists_are_long_enough, same, slabs
+from lj_split import GPU, SPLIT, equal_radius, lists_are_long_enough, loop_over_all_pairs, same, slabs
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "benchmarks"))
 import mdrun_systems  # noqa: E402
@@ -13,7 +13,7 @@ gmx = need("GMXFMM_GMX")
 
 
 def protein(checks):
-    """Heavy atoms with one to three light ones, and pairs of light atoms with others whose heavy atoms exclude each other."""
+    """Groups of many types, and pairs of groups that exclude each other."""
     folder = work_folder("membrane-protein")
     try:
         system = mdrun_systems.membrane_protein(gmx, folder)
@@ -39,6 +39,7 @@ def test(checks):
     # As FMM on the GPU and on the CPU differ (fmm_gpu.py): other cells' order, other kernels
     same(checks, "a radius that grompp chose, GPU against CPU", gpu, cpu, limit=1e-5)
     slabs(checks, GPU)
+    loop_over_all_pairs(checks, GPU)
     protein(checks)
     for options in ((), ("-update", "gpu")):
         print(f"      with {' '.join(options) or 'the update on the CPU'}:")

@@ -43,7 +43,7 @@ AT_GROMPP = [
     ({"fmm-boundary": "water"}, r"fmm-boundary"),
     ({"fmm-lj": "some"}, r"fmm-lj.*full, split"),
     ({"fmm-lj-radius": "0.6"}, r"fmm-lj-radius.*fmm-lj = split"),
-    ({"fmm-lj": "split", "fmm-lj-radius": "0.1"}, r"fmm-lj-radius"),
+    ({"fmm-lj": "split", "fmm-lj-radius": "0.3"}, r"fmm-lj-radius = 0.3.*0.4 at least, or 0 for automatic"),
     ({"fmm-lj": "split", "fmm-lj-radius": "0.9"}, r"fmm-lj-radius beyond rvdw"),
     ({"fmm-backend": "other"}, r"fmm-backend|other"),
     ({"fmm-acuracy": "1e-4"}, r"fmm-acuracy"),
@@ -73,7 +73,6 @@ AT_MDRUN = [
     ({"pbc": "xy", "dispcorr": "no"}, ["-ntmpi", "2", "-fmm", "gpu"], r"pbc = xy runs on GPUs of one rank only.*-ntmpi 1.*-nb cpu"),
     ({"pbc": "xy", "dispcorr": "no"}, ["-ntmpi", "2", "-dd", "1", "1", "2"], r"-dd with 2 along z.*nothing bounds.*Give 1 as the last number"),
     ({"fmm-boundary": "vacuum"}, ["-ntmpi", "2"], r"fmm-boundary = vacuum runs on one rank only.*-ntmpi 1.*-ntomp"),
-    ({"fmm-lj": "split"}, ["-ntmpi", "2", "-fmm", "gpu"], r"fmm-lj = split runs on GPUs of one rank only.*-ntmpi 1.*-nb cpu"),
     ({}, ["-fmm", "gpu"], r"-fmm gpu.*nonbonded interactions do not run on the GPU|-fmm gpu.*no CUDA support"),
     # As job scripts have it
     ({}, ["-pme", "gpu", "-bonded", "auto"], r"-fmm gpu.*nonbonded interactions do not run on the GPU|-fmm gpu.*no CUDA support"),

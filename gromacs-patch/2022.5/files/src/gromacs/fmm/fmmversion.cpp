@@ -13,6 +13,8 @@
 #include "gromacs/fileio/checkpoint.h"
 #include "gromacs/fileio/warninp.h"
 #include "gromacs/gmxlib/network.h"
+#include "gromacs/math/vec.h"
+#include "gromacs/mdlib/calc_verletbuf.h"
 #include "gromacs/mdrun/mdmodules.h"
 #include "gromacs/mdtypes/commrec.h"
 #include "gromacs/mdtypes/enerdata.h"
@@ -111,20 +113,37 @@ bool hasNeuralNetworkPotential(const t_inputrec& /*inputrec*/)
     return false;
 }
 
-std::unique_ptr<interaction_const_t> forceSwitchedVanDerWaals(const real            cutoff,
-                                                              const real            switchRange,
-                                                              const shift_consts_t& dispersion,
-                                                              const shift_consts_t& repulsion)
+namespace
 {
-    auto ic              = std::make_unique<interaction_const_t>();
-    ic->eeltype          = CoulombInteractionType::Fmm;
-    ic->vdw_modifier     = InteractionModifiers::ForceSwitch;
-    ic->rcoulomb         = cutoff;
-    ic->rvdw             = cutoff;
-    ic->rvdw_switch      = cutoff - switchRange;
-    ic->dispersion_shift = dispersion;
-    ic->repulsion_shift  = repulsion;
-    return ic;
+
+//! Returns whether a buffer of pair lists can be computed by the temperature
+bool haveBufferByTemperature(const t_inputrec& inputrec)
+{
+    return EI_DYNAMICS(inputrec.eI) && inputrec.verletbuf_tol > 0
+           && !(EI_MD(inputrec.eI) && inputrec.etc == TemperatureCoupling::No);
+}
+
+//! Lists of what is near any of eight atoms
+constexpr VerletbufListSetup c_listSetup = { 8, 1 };
+
+} // namespace
+
+real fmmListRadius(const gmx_mtop_t& mtop,
+                   const t_inputrec& inputrec,
+                   const matrix      box,
+                   ArrayRef<const RVec> /*x*/,
+                   const int nstlist)
+{
+    if (!haveBufferByTemperature(inputrec))
+    {
+        return 0;
+    }
+    return calcVerletBufferSize(mtop, det(box), inputrec, nstlist, nstlist - 1, -1, c_listSetup);
+}
+
+interaction_const_t makeFmmInteractionConstants(const t_inputrec& inputrec, const gmx_mtop_t& mtop)
+{
+    return init_interaction_const(nullptr, inputrec, mtop, false);
 }
 
 namespace
@@ -166,6 +185,12 @@ std::vector<std::pair<int, int>> constrainedPairs(const gmx_moltype_t& moltype)
     return pairsOfAtoms(moltype,
                         [](int ftype)
                         { return ftype == F_SETTLE || ftype == F_CONSTR || ftype == F_CONSTRNC; });
+}
+
+std::vector<std::pair<int, int>> virtualSitePairs(const gmx_moltype_t& moltype)
+{
+    return pairsOfAtoms(
+            moltype, [](int ftype) { return (interaction_function[ftype].flags & IF_VSITE) != 0; });
 }
 
 bool usesLennardJones(const gmx_ffparams_t& ffparams)

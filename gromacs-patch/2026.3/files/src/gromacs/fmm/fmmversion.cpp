@@ -9,6 +9,8 @@
 
 #include "fmmversion.h"
 
+#include <optional>
+
 #include "gromacs/applied_forces/nnpot/nnpot.h"
 #include "gromacs/fileio/warninp.h"
 #include "gromacs/gmxlib/network.h"
@@ -161,21 +163,43 @@ real effectiveAtomDensity(const t_inputrec&          inputrec,
     return density;
 }
 
-std::unique_ptr<interaction_const_t> forceSwitchedVanDerWaals(const real            cutoff,
-                                                              const real            switchRange,
-                                                              const shift_consts_t& dispersion,
-                                                              const shift_consts_t& repulsion)
+namespace
 {
-    auto ic                          = std::make_unique<interaction_const_t>();
-    ic->coulomb.type                 = CoulombInteractionType::Fmm;
-    ic->coulomb.cutoff               = cutoff;
-    ic->vdw.modifier                 = InteractionModifiers::ForceSwitch;
-    ic->vdw.cutoff                   = cutoff;
-    ic->vdw.switchDistance           = cutoff - switchRange;
-    ic->vdw.dispersionShift          = dispersion;
-    ic->vdw.repulsionShift           = repulsion;
-    ic->nbnxmIsDirectCoulombProvider = false;
-    return ic;
+
+//! Returns whether a buffer of pair lists can be computed by the temperature
+bool haveBufferByTemperature(const t_inputrec& inputrec)
+{
+    return EI_DYNAMICS(inputrec.eI) && inputrec.verletbuf_tol > 0
+           && !(EI_MD(inputrec.eI) && inputrec.etc == TemperatureCoupling::No);
+}
+
+//! Lists of what is near any of eight atoms
+constexpr VerletbufListSetup c_listSetup = { 8, 1 };
+
+} // namespace
+
+real fmmListRadius(const gmx_mtop_t&    mtop,
+                   const t_inputrec&    inputrec,
+                   const matrix         box,
+                   ArrayRef<const RVec> x,
+                   const int            nstlist)
+{
+    if (!haveBufferByTemperature(inputrec))
+    {
+        return 0;
+    }
+    if (x.empty())
+    {
+        return inputrec.rlist; // of a rank that lists no pairs
+    }
+    const real density = computeEffectiveAtomDensity(x, box, inputrec.rvdw, MPI_COMM_NULL);
+    return calcVerletBufferSize(
+            mtop, density, inputrec, inputrec.verletBufferPressureTolerance, nstlist, nstlist - 1, -1, c_listSetup);
+}
+
+interaction_const_t makeFmmInteractionConstants(const t_inputrec& inputrec, const gmx_mtop_t& mtop)
+{
+    return init_interaction_const(nullptr, inputrec, mtop, false, std::nullopt);
 }
 
 namespace
@@ -222,6 +246,13 @@ std::vector<std::pair<int, int>> constrainedPairs(const gmx_moltype_t& moltype)
                                    || ftype == InteractionFunction::Constraints
                                    || ftype == InteractionFunction::ConstraintsNoCoupling;
                         });
+}
+
+std::vector<std::pair<int, int>> virtualSitePairs(const gmx_moltype_t& moltype)
+{
+    return pairsOfAtoms(moltype,
+                        [](InteractionFunction ftype)
+                        { return (interaction_function[ftype].flags & IF_VSITE) != 0; });
 }
 
 bool usesLennardJones(const gmx_ffparams_t& ffparams)

@@ -15,7 +15,6 @@ gmx_add_libgromacs_sources(
     fmmranks.cpp
     fmmremeasure.cpp
     fmmshares.cpp
-    fmmshortlist.cpp
     fmmslab.cpp
     fmmsystem.cpp
     fmmtaskassignment.cpp
@@ -26,9 +25,9 @@ gmx_add_libgromacs_sources(
     )
 
 if (GMX_GPU_CUDA)
-    gmx_add_libgromacs_sources(fmmcharges.cu fmmcoordinates.cu fmmgpu.cpp fmmgpuranks.cu fmmshortlist.cu fmmvirial.cu)
+    gmx_add_libgromacs_sources(fmmcharges.cu fmmgpu.cpp fmmgpuranks.cu fmmvirial.cu)
     # They include device headers
-    _gmx_add_files_to_property(CUDA_SOURCES fmmcharges.cu fmmcoordinates.cu fmmgpu.cpp fmmgpuranks.cu fmmpairkernels.cpp fmmshortlist.cu fmmvirial.cu)
+    _gmx_add_files_to_property(CUDA_SOURCES fmmcharges.cu fmmgpu.cpp fmmgpuranks.cu fmmpairkernels.cpp fmmvirial.cu)
     # Double precision on a GPU is an error in GROMACS; this sum over all atoms needs it
     set_source_files_properties(${CMAKE_CURRENT_SOURCE_DIR}/fmmvirial.cu
         DIRECTORY ${CMAKE_CURRENT_SOURCE_DIR}/..
@@ -46,6 +45,8 @@ if (GMX_GMXFMM)
         fmmperturbation.cpp
         fmmplan.cpp
         fmmreport.cpp
+        fmmsiteenergies.cpp
+        fmmsites.cpp
         fmmsolver.cpp
         fmmstep.cpp
         )

@@ -168,10 +168,15 @@ public:
         nonbondedStream_(streams.stream(DeviceStreamType::NonBondedLocal)),
         besideStream_(streams.stream(DeviceStreamType::BesideNonBondedLocal)),
         assignmentStream_(context_, DeviceStreamPriority::Normal, false),
+        sitesStream_(context_, DeviceStreamPriority::Normal, false),
+        atomsStream_(context_, DeviceStreamPriority::Normal, false),
         deviceId_(streams.deviceInfo().id)
     {
-        checkDeviceError(cudaEventCreateWithFlags(&forcesWritten_, cudaEventDisableTiming),
-                         "An event of the FMM could not be made.");
+        for (cudaEvent_t* event : { &forcesWritten_, &sitesMayBegin_, &atomsDone_, &sitesDone_ })
+        {
+            checkDeviceError(cudaEventCreateWithFlags(event, cudaEventDisableTiming),
+                             "An event of the FMM could not be made.");
+        }
         allocateDeviceBuffer(&d_sums_, 1, context_);
         changePinningPolicy(&h_force_, PinningPolicy::PinnedIfSupported);
         changePinningPolicy(&h_sums_, PinningPolicy::PinnedIfSupported);
@@ -192,7 +197,10 @@ public:
         freeDeviceBuffer(&d_chargesA_);
         freeDeviceBuffer(&d_chargeDifference_);
         freeDeviceBuffer(&d_charges_);
-        cudaEventDestroy(forcesWritten_);
+        for (cudaEvent_t event : { forcesWritten_, sitesMayBegin_, atomsDone_, sitesDone_ })
+        {
+            cudaEventDestroy(event);
+        }
     }
 
     const DeviceContext& context_;
@@ -205,7 +213,10 @@ public:
     //! Has assignments of atoms to cells, which take longer than a step and are not waited for by it
     const DeviceStream   assignmentStream_;
     GpuEventSynchronizer assignmentBegun_, assignmentDone_;
-    const int            deviceId_;
+    //! Have Lennard-Jones at sites and of atoms, with events that a graph may have
+    const DeviceStream sitesStream_, atomsStream_;
+    cudaEvent_t        sitesMayBegin_ = nullptr, atomsDone_ = nullptr, sitesDone_ = nullptr;
+    const int          deviceId_;
     //! Forces in the order of atoms
     DeviceBuffer<RVec> d_force_  = nullptr;
     int                numAtoms_ = 0, capacity_ = -1;
@@ -417,6 +428,34 @@ void FmmGpu::endBesideNonbonded()
 {
     impl_->besideDone_.markEvent(impl_->besideStream_);
     impl_->besideDone_.enqueueWaitEvent(impl_->nonbondedStream_);
+}
+
+std::array<void*, 2> FmmGpu::beginSites()
+{
+    const std::array<cudaStream_t, 2> streams = { impl_->sitesStream_.stream(),
+                                                  impl_->atomsStream_.stream() };
+    cudaEventRecord(impl_->sitesMayBegin_, impl_->stream_.stream());
+    for (const cudaStream_t stream : streams)
+    {
+        checkDeviceError(cudaStreamWaitEvent(stream, impl_->sitesMayBegin_, 0),
+                         "The streams of sites could not be started.");
+    }
+    clearDeviceBufferAsync(&impl_->d_force_, 0, impl_->numAtoms_, impl_->sitesStream_);
+    return { { streams[0], streams[1] } };
+}
+
+void FmmGpu::joinSites()
+{
+    cudaEventRecord(impl_->atomsDone_, impl_->atomsStream_.stream());
+    checkDeviceError(cudaStreamWaitEvent(impl_->sitesStream_.stream(), impl_->atomsDone_, 0),
+                     "The streams of sites could not be joined.");
+}
+
+void* FmmGpu::endSites()
+{
+    checkDeviceError(cudaEventRecord(impl_->sitesDone_, impl_->sitesStream_.stream()),
+                     "The end of the stream of sites could not be marked.");
+    return impl_->sitesDone_;
 }
 
 void FmmGpu::enqueueRepeated(bool withEnergy, bool withVirial, const std::function<void(bool, bool)>& enqueue)

@@ -9,6 +9,7 @@
 #ifndef GMX_FMM_FMMGPU_H
 #define GMX_FMM_FMMGPU_H
 
+#include <array>
 #include <functional>
 #include <memory>
 
@@ -37,6 +38,8 @@ struct FmmStepSums
     double outside;
     //! A gmxfmm_status
     int status;
+    //! Energies and virials of Lennard-Jones at sites and of atoms, see FmmSites
+    double sites[2][1 + DIM * DIM];
 };
 
 /*! \libinternal \brief
@@ -126,6 +129,13 @@ public:
     void beginBesideNonbonded();
     //! Lets the stream of the local pair kernels go on when all in the stream beside it is complete
     void endBesideNonbonded();
+
+    //! Returns two streams, cudaStream_t each, beside stream(), which begin when what is there is complete; forces become zero in the first
+    std::array<void*, 2> beginSites();
+    //! Lets the first go on when all in the second is complete
+    void joinSites();
+    //! Returns an event, a cudaEvent_t, that marks that all in the first is complete
+    void* endSites();
 
     /*! \brief Puts the same work into the stream as in the last steps of its kind
      *

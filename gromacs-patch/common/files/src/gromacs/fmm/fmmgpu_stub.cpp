@@ -123,6 +123,18 @@ ArrayRef<const double> FmmGpu::waitForShortRangeVirial() const
     return {};
 }
 
+std::array<void*, 2> FmmGpu::beginSites()
+{
+    return { { nullptr, nullptr } };
+}
+
+void FmmGpu::joinSites() {}
+
+void* FmmGpu::endSites()
+{
+    return nullptr;
+}
+
 void FmmGpu::enqueueRepeated(bool /*withEnergy*/,
                              bool /*withVirial*/,
                              const std::function<void(bool, bool)>& /*enqueue*/)

@@ -9,6 +9,8 @@
 
 #include "fmmgpusteps.h"
 
+#include <algorithm>
+#include <iterator>
 #include <utility>
 
 #include <gmxfmm.h>
@@ -18,6 +20,7 @@
 #include "gromacs/timing/wallcycle.h"
 
 #include "fmmgpu.h"
+#include "fmmsites.h"
 #include "fmmstep.h"
 #include "gmxfmmoptions.h"
 
@@ -54,9 +57,32 @@ bool FmmGpuSteps::needSums(const StepWorkload& stepWork) const
     return needEnergy(stepWork) || stepWork.computeVirial;
 }
 
+void FmmGpuSteps::setSites(FmmSites* sites, const FmmSiteLists& lists, const FmmBox& box)
+{
+    sites_     = sites;
+    siteLists_ = lists;
+    box_       = box;
+}
+
+void FmmGpuSteps::searchSites(const void* x)
+{
+    sites_->search(x, box_, gpu_->stream());
+    numSinceSitesSearch_ = 0;
+    if (sites_->graphVersion() != sitesVersion_)
+    {
+        sitesVersion_ = sites_->graphVersion();
+        forgetRepeated();
+    }
+}
+
 void FmmGpuSteps::setBox(const FmmBox& box)
 {
+    box_ = box;
     plan_.check(gmxfmm_enqueue_box(plan_.get(), box.data(), gpu_->stream()));
+    if (sites_ != nullptr && sitesVersion_ > 0) // otherwise a search comes first
+    {
+        sites_->setBox(box, gpu_->stream());
+    }
     if (gmxfmm_graph_version(plan_.get()) != graphVersion_)
     {
         forgetRepeated();
@@ -177,6 +203,16 @@ void FmmGpuSteps::enqueueEvaluation(const void* x, bool wantEnergy, bool wantVir
                               output.status               = withSums ? &sums->status : nullptr;
                               output.outside              = withSums ? &sums->outside : nullptr;
                               output.arrays_done = withSums ? gpu_->forcesWritten() : nullptr;
+                              if (sites_ != nullptr)
+                              {
+                                  // Their forces are written first, so that those of the FMM are complete last
+                                  const auto streams = gpu_->beginSites();
+                                  sites_->enqueue(x, withSums ? sums->sites[0] : nullptr, streams);
+                                  gpu_->joinSites();
+                                  sites_->enqueueForces(gpu_->forceAddress(), streams[0]);
+                                  output.add_forces   = 1;
+                                  output.arrays_after = gpu_->endSites();
+                              }
                               plan_.check(gmxfmm_enqueue(plan_.get(), x, &output, gpu_->stream()));
                           });
 }
@@ -217,6 +253,13 @@ void FmmGpuSteps::enqueue(const void* x, FmmAssignment assignment, const StepWor
         beginAssignment(x);
     }
     numSinceSearch_++;
+    if (sites_ != nullptr
+        && (assignment == FmmAssignment::AtSearch
+            || (siteLists_.interval > 0 && numSinceSitesSearch_ >= siteLists_.interval)))
+    {
+        searchSites(x);
+    }
+    numSinceSitesSearch_++;
     enqueueEvaluation(x, needEnergy(stepWork), stepWork.computeVirial);
     if (isAssigning_)
     {
@@ -249,6 +292,20 @@ FmmStepSums FmmGpuSteps::waitForSums(const StepWorkload& stepWork)
         }
     }
     wallcycle_stop(wcycle_, WallCycleCounter::WaitGpuFmm);
+    if (sites_ != nullptr && needSums(stepWork))
+    {
+        FmmSiteSums ofSites = {};
+        for (size_t i = 0; i < ofSites.size(); i++)
+        {
+            ofSites[i] = sums.sites[0][i] + (siteLists_.interval > 0 ? sums.sites[1][i] : 0);
+        }
+        ofSites        = sites_->withConstants(ofSites, box_);
+        energyOfSites_ = ofSites[0];
+        for (int i = 0; i < DIM * DIM; i++)
+        {
+            sums.virial[i] += ofSites[1 + i];
+        }
+    }
     if (needSums(stepWork))
     {
         haveAtomsLeft_ = plan_.checkStep(sums.status, sums.outside) || haveAtomsLeft_;
@@ -269,6 +326,10 @@ void FmmGpuSteps::waitAndReduce(const StepWorkload& stepWork,
     if (needSums(stepWork))
     {
         addFmmSums(sums.energy[0], sums.energy[1], sums.virial, stepWork, forceWithVirial, enerd);
+        if (sites_ != nullptr && stepWork.computeEnergy)
+        {
+            enerd->grpp.energyGroupPairTerms[NonBondedEnergyTerms::LJSR][0] += energyOfSites_;
+        }
     }
     if (havePerturbedCharges_ && stepWork.computeDhdl)
     {

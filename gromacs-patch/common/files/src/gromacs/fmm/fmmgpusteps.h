@@ -16,6 +16,7 @@
 
 #include "gromacs/utility/arrayref.h"
 
+#include "fmmljsplit.h"
 #include "fmmplan.h"
 #include "fmmshares.h"
 #include "fmmversion.h"
@@ -27,6 +28,7 @@ namespace gmx
 {
 
 class FmmGpu;
+class FmmSites;
 enum class FmmAssignment : int;
 class ForceWithVirial;
 class StepWorkload;
@@ -60,6 +62,8 @@ public:
 
     //! Makes room for forces after the plan was given other atoms, of which some have perturbed charges or none
     void setAtoms(int numAtoms, bool havePerturbedCharges);
+    //! Sets what has Lennard-Jones interactions at sites, beside those of the plan, and the box that the plan has
+    void setSites(FmmSites* sites, const FmmSiteLists& lists, const FmmBox& box);
     //! Passes on a box that is not the one the plan has
     void setBox(const FmmBox& box);
 
@@ -120,8 +124,21 @@ private:
     //! Waits for what was sent to the host at this step, and returns the sums in it; throws when the step has failed
     FmmStepSums waitForSums(const StepWorkload& stepWork);
 
+    //! Lists pairs of sites
+    void searchSites(const void* x);
+
     const FmmPlan& plan_;
     FmmGpu*        gpu_;
+    //! nullptr without sites
+    FmmSites*    sites_ = nullptr;
+    FmmSiteLists siteLists_;
+    FmmBox       box_ = {};
+    //! Steps since their pairs were listed
+    int numSinceSitesSearch_ = 0;
+    //! Of the last step with sums
+    double energyOfSites_ = 0;
+    //! FmmSites::graphVersion() of the graphs of steps
+    int            sitesVersion_ = 0;
     gmx_wallcycle* wcycle_;
     //! Whether atoms have been changed since they were assigned to cells
     bool haveAtomsChanged_ = true;

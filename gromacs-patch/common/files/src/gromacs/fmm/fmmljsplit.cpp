@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*! \internal \file
  * \brief
- * Implements Lennard-Jones in two pair lists
+ * Implements Lennard-Jones of atoms that are near, and of groups at their centres beyond
  *
  * \ingroup module_fmm
  */
@@ -12,19 +12,20 @@
 #include "config.h"
 
 #include <cmath>
+#include <cstdlib>
 
 #include <algorithm>
+#include <limits>
 #include <numeric>
-#include <string>
+#include <tuple>
 
+#include "gromacs/math/units.h"
 #include "gromacs/mdtypes/inputrec.h"
 #include "gromacs/mdtypes/interaction_const.h"
 #include "gromacs/topology/topology.h"
 #include "gromacs/utility/exceptions.h"
 #include "gromacs/utility/keyvaluetree.h"
 #include "gromacs/utility/keyvaluetreebuilder.h"
-#include "gromacs/utility/strconvert.h"
-#include "gromacs/utility/stringutil.h"
 
 #include "fmmpairlist.h"
 
@@ -35,48 +36,68 @@ namespace
 {
 
 //! Keys of the settings among the internal parameters
-constexpr char c_key[]        = "fmm-lj-split";
-constexpr char c_radiusKey[]  = "radius";
-constexpr char c_typesKey[]   = "light-types";
-constexpr char c_lightPairs[] = "pairs-of-light-atoms";
+constexpr char c_key[]         = "fmm-lj-split";
+constexpr char c_radiusKey[]   = "radius";
+constexpr char c_pressureKey[] = "pressure";
+constexpr char c_volumeKey[]   = "volume";
+constexpr char c_modifierKey[] = "vdw-modifier";
+constexpr char c_startKey[]    = "rvdw-switch";
+constexpr char c_cutoffKey[]   = "rvdw";
 
-//! The heavy atom of each light atom of a molecule, other atoms themselves
-std::vector<int> heavyAtoms(const gmx_moltype_t& moltype, const std::vector<bool>& isLightType)
+//! For each atom of a molecule others
+using Neighbors = std::vector<std::vector<int>>;
+
+//! Adds pairs of neighbors, each once
+void addPairs(const std::vector<std::pair<int, int>>& pairs, Neighbors* neighbors)
 {
-    const t_atoms&                atoms = moltype.atoms;
-    std::vector<std::vector<int>> bound(atoms.nr);
-    for (const auto& [a, b] : boundPairs(moltype))
+    for (const auto& [a, b] : pairs)
     {
-        bound[a].push_back(b);
-        bound[b].push_back(a);
+        (*neighbors)[a].push_back(b);
+        (*neighbors)[b].push_back(a);
     }
-    const auto isReal = [&](int a) { return atoms.atom[a].ptype == ParticleType::Atom; };
+    for (std::vector<int>& ofAtom : *neighbors)
+    {
+        std::sort(ofAtom.begin(), ofAtom.end());
+        ofAtom.erase(std::unique(ofAtom.begin(), ofAtom.end()), ofAtom.end());
+    }
+}
 
-    std::vector<int> heavyAtom(atoms.nr), numLight(atoms.nr, 0);
+//! Returns whether an atom with these partners may be a hydrogen
+bool isHydrogen(const t_atoms& atoms, const int a, const std::vector<int>& bound)
+{
+    constexpr real c_heaviest = 4.5_real; // of hydrogens that were made heavier
+    const t_atom&  atom       = atoms.atom[a];
+    if (atom.ptype != ParticleType::Atom || atom.atomnumber > 0)
+    {
+        return atom.ptype == ParticleType::Atom && atom.atomnumber == 1;
+    }
+    return atom.m < c_heaviest
+           && std::any_of(bound.begin(), bound.end(), [&](int b) { return atoms.atom[b].m > atom.m; });
+}
+
+//! Returns the heavy atom of each hydrogen of a molecule, for other atoms themselves
+std::vector<int> heavyAtoms(const t_atoms& atoms, const Neighbors& bound)
+{
+    std::vector<bool> isLight(atoms.nr);
+    for (int a = 0; a < atoms.nr; a++)
+    {
+        isLight[a] = isHydrogen(atoms, a, bound[a]);
+    }
+    std::vector<int> heavyAtom(atoms.nr), numHydrogens(atoms.nr, 0);
     std::iota(heavyAtom.begin(), heavyAtom.end(), 0);
     for (int a = 0; a < atoms.nr; a++)
     {
-        if (!isLightType[atoms.atom[a].type] || !isReal(a))
+        const auto mayHave = [&](int b)
+        { return !isLight[b] && atoms.atom[b].ptype == ParticleType::Atom; };
+        if (isLight[a] && std::count_if(bound[a].begin(), bound[a].end(), mayHave) == 1)
         {
-            continue;
-        }
-        // The constraint between hydrogens of rigid water does not count
-        std::vector<int> heavy;
-        std::copy_if(bound[a].begin(),
-                     bound[a].end(),
-                     std::back_inserter(heavy),
-                     [&](int b) { return !isLightType[atoms.atom[b].type]; });
-        std::sort(heavy.begin(), heavy.end());
-        heavy.erase(std::unique(heavy.begin(), heavy.end()), heavy.end());
-        if (heavy.size() == 1 && isReal(heavy[0]))
-        {
-            heavyAtom[a] = heavy[0];
-            numLight[heavy[0]]++;
+            heavyAtom[a] = *std::find_if(bound[a].begin(), bound[a].end(), mayHave);
+            numHydrogens[heavyAtom[a]]++;
         }
     }
     for (int a = 0; a < atoms.nr; a++)
     {
-        if (numLight[heavyAtom[a]] > FmmLJSplit::c_maxNumLight)
+        if (numHydrogens[heavyAtom[a]] > FmmLJGroups::c_maxNumHydrogens)
         {
             heavyAtom[a] = a;
         }
@@ -84,13 +105,119 @@ std::vector<int> heavyAtoms(const gmx_moltype_t& moltype, const std::vector<bool
     return heavyAtom;
 }
 
-//! The same for the pair kernels, for the short list
-shift_consts_t shortSwitch(double p, double radius)
+//! Returns the atoms within so many bonds of one
+std::vector<int> atomsWithin(const Neighbors& bound, const int atom, const int numBonds)
 {
-    const FmmForceSwitch constants(p, radius - FmmLJSplit::c_switchRange, radius);
-    return { static_cast<real>(constants.c2),
-             static_cast<real>(constants.c3),
-             static_cast<real>(constants.shift) };
+    std::vector<int> within = { atom };
+    size_t           first  = 0;
+    for (int bond = 0; bond < numBonds; bond++)
+    {
+        const size_t last = within.size();
+        for (; first < last; first++)
+        {
+            for (const int b : bound[within[first]])
+            {
+                if (std::find(within.begin(), within.end(), b) == within.end())
+                {
+                    within.push_back(b);
+                }
+            }
+        }
+    }
+    return within;
+}
+
+//! Returns for each atom type the sum of c6 with all atoms of the system
+std::vector<double> dispersionOfTypes(const gmx_mtop_t& mtop)
+{
+    const int           numTypes = mtop.ffparams.atnr;
+    std::vector<double> numbers(numTypes, 0), strengths(numTypes, 0);
+    for (const gmx_molblock_t& molblock : mtop.molblock)
+    {
+        const t_atoms& atoms = mtop.moltype[molblock.type].atoms;
+        for (int a = 0; a < atoms.nr; a++)
+        {
+            numbers[atoms.atom[a].type] += molblock.nmol;
+        }
+    }
+    for (int a = 0; a < numTypes; a++)
+    {
+        for (int b = 0; b < numTypes; b++)
+        {
+            strengths[a] += numbers[b] * mtop.ffparams.iparams[a * numTypes + b].lj.c6;
+        }
+    }
+    return strengths;
+}
+
+//! Returns the weights of the atoms of a group, the heavy one first
+std::vector<double> weightsOfGroup(const std::vector<int>& types, const std::vector<double>& strengths)
+{
+    double sum = 0;
+    for (const int type : types)
+    {
+        sum += strengths[type];
+    }
+    std::vector<double> weights(types.size(), 0);
+    weights[0] = 1;
+    for (size_t k = 0; k < types.size() && sum > 0; k++)
+    {
+        weights[k] = strengths[types[k]] / sum;
+    }
+    return weights;
+}
+
+//! Returns the pairs of atoms of a molecule with these groups that exclude each other
+std::vector<FmmLJExcludedPair> excludedPairsOf(const gmx_mtop_t&                    mtop,
+                                               const gmx_moltype_t&                 moltype,
+                                               const std::vector<std::vector<int>>& groups)
+{
+    std::vector<FmmLJExcludedPair> pairs;
+    std::vector<int>               heavyAtom(moltype.atoms.nr, -1);
+    const auto                     parameters = [&](int a, int b) -> const auto&
+    {
+        return mtop.ffparams
+                .iparams[moltype.atoms.atom[a].type * mtop.ffparams.atnr + moltype.atoms.atom[b].type]
+                .lj;
+    };
+    const auto exclude = [&](int a, int b)
+    {
+        const auto ofAtom = moltype.excls[a];
+        return std::find(ofAtom.begin(), ofAtom.end(), b) != ofAtom.end();
+    };
+    for (const std::vector<int>& group : groups)
+    {
+        for (const int a : group)
+        {
+            heavyAtom[a] = group[0];
+        }
+    }
+    for (int a = 0; a < moltype.atoms.nr; a++)
+    {
+        for (const int b : moltype.excls[a])
+        {
+            if (b > a && heavyAtom[a] >= 0 && heavyAtom[b] >= 0 && heavyAtom[a] != heavyAtom[b])
+            {
+                pairs.push_back({ heavyAtom[a], heavyAtom[b], parameters(a, b).c6, parameters(a, b).c12 });
+            }
+        }
+    }
+    // Within a group sites have nothing, and the pair list has pairs without exclusions
+    for (const std::vector<int>& group : groups)
+    {
+        for (size_t i = 0; i < group.size(); i++)
+        {
+            for (size_t j = 0; j < i; j++)
+            {
+                const int a = group[i], b = group[j];
+                if (!exclude(a, b))
+                {
+                    pairs.push_back({ a, b, -parameters(a, b).c6, -parameters(a, b).c12 });
+                }
+            }
+        }
+    }
+    return pairs;
 }
 
 } // namespace
@@ -104,13 +231,30 @@ FmmForceSwitch::FmmForceSwitch(const double p, const double start, const double 
     shift = -std::pow(cutoff, -p) + p * c2 / 3 * std::pow(range, 3) + p * c3 / 4 * std::pow(range, 4);
 }
 
+FmmLJRange FmmLJRange::of(const t_inputrec& inputrec)
+{
+    return { inputrec.vdw_modifier, inputrec.rvdw_switch, inputrec.rvdw };
+}
+
+std::array<double, 3> FmmLJSplitSettings::pressureAt(const double otherVolume) const
+{
+    const double scale = otherVolume > 0 ? (volume / otherVolume) * (volume / otherVolume) : 0;
+    return { { scale * pressure[0], scale * pressure[1], scale * pressure[2] } };
+}
+
 void FmmLJSplitSettings::store(KeyValueTreeObjectBuilder* builder) const
 {
     auto section = builder->addObject(c_key);
     section.addValue<double>(c_radiusKey, radius);
-    section.addValue<std::string>(
-            c_typesKey, formatAndJoin(lightTypes, " ", [](int type) { return toString(type); }));
-    section.addValue<bool>(c_lightPairs, havePairsOfLightAtoms);
+    section.addValue<double>(c_volumeKey, volume);
+    section.addValue<int>(c_modifierKey, static_cast<int>(whole.modifier));
+    section.addValue<double>(c_startKey, whole.start);
+    section.addValue<double>(c_cutoffKey, whole.cutoff);
+    auto values = section.addUniformArray<double>(c_pressureKey);
+    for (const double value : pressure)
+    {
+        values.addValue(value);
+    }
 }
 
 std::optional<FmmLJSplitSettings> FmmLJSplitSettings::stored(const t_inputrec& inputrec)
@@ -120,191 +264,251 @@ std::optional<FmmLJSplitSettings> FmmLJSplitSettings::stored(const t_inputrec& i
         return std::nullopt;
     }
     const KeyValueTreeObject& section = (*inputrec.internalParameters)[c_key].asObject();
-    FmmLJSplitSettings        settings;
-    settings.radius = section[c_radiusKey].cast<double>();
-    for (const std::string& type : splitString(section[c_typesKey].cast<std::string>()))
+    if (!section.keyExists(c_pressureKey))
     {
-        settings.lightTypes.push_back(fromStdString<int>(type));
+        GMX_THROW(InconsistentInputError(
+                "The .tpr file has Lennard-Jones interactions in two pair lists, as fmm-lj = split "
+                "had them in an earlier version. Run grompp again."));
     }
-    settings.havePairsOfLightAtoms = section[c_lightPairs].cast<bool>();
+    FmmLJSplitSettings settings;
+    settings.radius    = section[c_radiusKey].cast<double>();
+    settings.volume    = section[c_volumeKey].cast<double>();
+    settings.whole     = { static_cast<InteractionModifiers>(section[c_modifierKey].cast<int>()),
+                           section[c_startKey].cast<double>(),
+                           section[c_cutoffKey].cast<double>() };
+    const auto& values = section[c_pressureKey].asArray().values();
+    for (size_t d = 0; d < settings.pressure.size(); d++)
+    {
+        settings.pressure[d] = values[d].cast<double>();
+    }
     return settings;
 }
 
-FmmLJSplit::FmmLJSplit(const FmmLJSplitSettings& settings, const t_inputrec& inputrec, const gmx_mtop_t& mtop) :
-    settings_(settings),
-    isPeriodic_(inputrec.pbcType != PbcType::No),
-    shortConstants_(forceSwitchedVanDerWaals(static_cast<real>(settings.radius),
-                                             c_switchRange,
-                                             shortSwitch(6, settings.radius),
-                                             shortSwitch(12, settings.radius))),
-    largestLongParameters_(mtop.ffparams),
-    largestShortParameters_(mtop.ffparams)
+FmmLJGroups::FmmLJGroups(const gmx_moltype_t& moltype, const std::vector<bool>& usesVdw)
 {
-    sortAtoms(inputrec, mtop);
-    setParameters(mtop);
+    setExclusions(moltype, usesVdw, setAtoms(moltype, usesVdw));
 }
 
-int FmmLJSplit::typeIndex(const Type& type, const int numOriginal)
+std::vector<int> FmmLJGroups::setAtoms(const gmx_moltype_t& moltype, const std::vector<bool>& usesVdw)
 {
-    const auto found =
-            std::find_if(types_.begin() + numOriginal,
-                         types_.end(),
-                         [&type](const Type& other)
-                         { return other.parts == type.parts && other.isLight == type.isLight; });
-    const int index = static_cast<int>(found - types_.begin());
-    if (found == types_.end())
+    const t_atoms& molecule = moltype.atoms;
+    const auto     type     = [&](int a) { return molecule.atom[a].type; };
+    Neighbors      bound(molecule.nr), ofHeavyAtom(molecule.nr);
+    addPairs(boundPairs(moltype), &bound);
+    const std::vector<int> heavyAtom = heavyAtoms(molecule, bound);
+    for (int a = 0; a < molecule.nr; a++)
     {
-        types_.push_back(type);
+        ofHeavyAtom[heavyAtom[a]].push_back(a);
     }
-    return index;
-}
-
-void FmmLJSplit::sortAtoms(const t_inputrec& inputrec, const gmx_mtop_t& mtop)
-{
-    const int         numOriginal = mtop.ffparams.atnr;
-    std::vector<bool> isLightType(numOriginal, false), usesVdw(numOriginal, false);
-    for (const int type : settings_.lightTypes)
+    std::vector<int> groupOf(molecule.nr, -1);
+    for (int heavy = 0; heavy < molecule.nr; heavy++)
     {
-        isLightType[type] = true;
-    }
-    for (int a = 0; a < numOriginal; a++)
-    {
-        types_.push_back({ { a }, false });
-        for (int b = 0; b < numOriginal; b++)
+        std::vector<int>& group = ofHeavyAtom[heavy];
+        if (std::any_of(group.begin(), group.end(), [&](int a) { return usesVdw[type(a)]; }))
         {
-            const auto& lj = mtop.ffparams.iparams[a * numOriginal + b].lj;
-            usesVdw[a]     = usesVdw[a] || lj.c6 != 0 || lj.c12 != 0;
+            std::sort(group.begin(),
+                      group.end(),
+                      [&](int a, int b) {
+                          return std::make_tuple(a != heavy, type(a), a)
+                                 < std::make_tuple(b != heavy, type(b), b);
+                      });
+            for (const int a : group)
+            {
+                groupOf[a] = static_cast<int>(atoms.size());
+            }
+            atoms.push_back(group);
         }
     }
+    return groupOf;
+}
 
-    std::vector<std::vector<int>> typesOfMolecule, numOnGrid; // by kinds of molecules
+void FmmLJGroups::setExclusions(const gmx_moltype_t&     moltype,
+                                const std::vector<bool>& usesVdw,
+                                const std::vector<int>&  groupOf)
+{
+    const auto isThere = [&](int a) { return usesVdw[moltype.atoms.atom[a].type]; };
+    Neighbors  bound(moltype.atoms.nr);
+    addPairs(boundPairs(moltype), &bound);
+    addPairs(virtualSitePairs(moltype), &bound);
+    for (int g = 0; g < static_cast<int>(atoms.size()); g++)
+    {
+        std::vector<int> others;
+        for (const int a : atoms[g])
+        {
+            for (const int b : moltype.excls[a])
+            {
+                if (groupOf[b] > g && isThere(a) && isThere(b))
+                {
+                    others.push_back(groupOf[b]);
+                }
+            }
+        }
+        std::sort(others.begin(), others.end());
+        others.erase(std::unique(others.begin(), others.end()), others.end());
+        constexpr int          c_nearBonds = 3;
+        const std::vector<int> near        = atomsWithin(bound, atoms[g][0], c_nearBonds);
+        for (const int other : others)
+        {
+            const int otherHeavy = atoms[other][0];
+            excluding.push_back({ { g, other } });
+            haveFarExclusions = haveFarExclusions
+                                || std::find(near.begin(), near.end(), otherHeavy) == near.end();
+        }
+    }
+}
+
+FmmLJSplit::FmmLJSplit(const FmmLJSplitSettings& settings, const t_inputrec& inputrec, const gmx_mtop_t& mtop) :
+    settings_(settings)
+{
+    if (settings_.whole.cutoff <= 0)
+    {
+        settings_.whole = FmmLJRange::of(inputrec);
+    }
+    const std::vector<bool> usesVdw = FmmLJSplit::typesWithLennardJones(mtop.ffparams);
+    std::vector<int>        numInPairList;
     for (const gmx_moltype_t& moltype : mtop.moltype)
     {
+        groups_.emplace_back(moltype, usesVdw);
         const std::vector<bool> isOffGrid =
                 fmmAtomsOffPairSearchGrid(inputrec.coulombtype, mtop, moltype, usesVdw);
-        std::vector<int>              heavyAtom = heavyAtoms(moltype, isLightType);
-        const int                     numAtoms  = moltype.atoms.nr;
-        std::vector<std::vector<int>> lightTypesOf(numAtoms);
-        for (int a = 0; a < numAtoms; a++)
-        {
-            if (isOffGrid[heavyAtom[a]])
-            {
-                // Nothing on a list can act for it
-                heavyAtom[a] = a;
-            }
-            if (heavyAtom[a] != a)
-            {
-                lightTypesOf[heavyAtom[a]].push_back(moltype.atoms.atom[a].type);
-            }
-        }
-        std::vector<int> grids(numAtoms, Heavy), types(numAtoms), onGrid(c_numGrids, 0);
-        for (int a = 0; a < numAtoms; a++)
-        {
-            types[a] = moltype.atoms.atom[a].type;
-            if (isOffGrid[a])
-            {
-                grids[a] = Light;
-                continue;
-            }
-            Type type = { { types[a] }, heavyAtom[a] != a };
-            if (type.isLight)
-            {
-                grids[a] = Light;
-                types[a] = typeIndex(type, numOriginal);
-            }
-            else if (!lightTypesOf[a].empty())
-            {
-                grids[a] = HeavyWithLight;
-                std::sort(lightTypesOf[a].begin(), lightTypesOf[a].end());
-                type.parts.insert(type.parts.end(), lightTypesOf[a].begin(), lightTypesOf[a].end());
-                types[a] = typeIndex(type, numOriginal);
-            }
-            onGrid[grids[a]]++;
-        }
-        numOnGrid.push_back(onGrid);
-        grids_.push_back(grids);
-        heavyAtoms_.push_back(heavyAtom);
-        typesOfMolecule.push_back(types);
+        numInPairList.push_back(static_cast<int>(std::count(isOffGrid.begin(), isOffGrid.end(), false)));
     }
     for (const gmx_molblock_t& molblock : mtop.molblock)
     {
-        for (int grid = 0; grid < c_numGrids; grid++)
+        numAtomsInPairList_ += molblock.nmol * numInPairList[molblock.type];
+    }
+    setGroups(mtop, dispersionOfTypes(mtop));
+    setParameters(mtop);
+    setExcludedPairs(mtop);
+}
+
+void FmmLJSplit::setGroups(const gmx_mtop_t& mtop, const std::vector<double>& strengths)
+{
+    std::vector<std::vector<double>> weightsOfGroups; // by kinds of molecules
+    for (size_t m = 0; m < mtop.moltype.size(); m++)
+    {
+        std::vector<int>&    typesOfGroups = typesOfGroups_.emplace_back();
+        std::vector<double>& weights       = weightsOfGroups.emplace_back();
+        for (const std::vector<int>& group : groups_[m].atoms)
         {
-            numAtoms_[grid] += molblock.nmol * numOnGrid[molblock.type][grid];
+            std::vector<int> types;
+            for (const int a : group)
+            {
+                types.push_back(mtop.moltype[m].atoms.atom[a].type);
+            }
+            const std::vector<double> ofGroup = weightsOfGroup(types, strengths);
+            weights.insert(weights.end(), ofGroup.begin(), ofGroup.end());
+            typesOfGroups.push_back(typeIndices_.emplace(types, numTypes()).first->second);
         }
+    }
+    int first = 0; // atom of a molecule
+    for (const gmx_molblock_t& molblock : mtop.molblock)
+    {
+        const std::vector<int>&    typesOfGroups = typesOfGroups_[molblock.type];
+        const std::vector<double>& weights       = weightsOfGroups[molblock.type];
         for (int m = 0; m < molblock.nmol; m++)
         {
-            const std::vector<int>& types = typesOfMolecule[molblock.type];
-            atomTypes_.insert(atomTypes_.end(), types.begin(), types.end());
+            for (const std::vector<int>& group : groups_[molblock.type].atoms)
+            {
+                for (const int a : group)
+                {
+                    atoms_.push_back(first + a);
+                }
+                start_.push_back(static_cast<int>(atoms_.size()));
+            }
+            types_.insert(types_.end(), typesOfGroups.begin(), typesOfGroups.end());
+            weights_.insert(weights_.end(), weights.begin(), weights.end());
+            first += mtop.moltype[molblock.type].atoms.nr;
         }
     }
 }
 
 void FmmLJSplit::setParameters(const gmx_mtop_t& mtop)
 {
-    const int  numOriginal = mtop.ffparams.atnr, numNew = numTypes();
-    const auto lj = [&mtop, numOriginal](int a, int b)
-    { return mtop.ffparams.iparams[a * numOriginal + b].lj; };
-
-    nbfp_.assign(2 * numNew * numNew, 0);
-    shortNbfp_ = nbfp_;
-    for (gmx_ffparams_t* largest : { &largestLongParameters_, &largestShortParameters_ })
+    const int numOriginal = mtop.ffparams.atnr;
+    c6_.assign(numTypes() * numTypes(), 0);
+    c12_ = c6_;
+    for (const auto& [typesA, a] : typeIndices_)
     {
-        for (int i = 0; i < numOriginal * numOriginal; i++)
+        for (const auto& [typesB, b] : typeIndices_)
         {
-            largest->iparams[i].lj.c6  = 0;
-            largest->iparams[i].lj.c12 = 0;
-        }
-    }
-    std::vector<bool> isUsed(numNew, false);
-    for (const int type : atomTypes_)
-    {
-        isUsed[type] = true;
-    }
-    const auto keepLargest = [&](gmx_ffparams_t* largest, int a, int b, const real* entry)
-    {
-        if (isUsed[a] && isUsed[b])
-        {
-            auto& kept = largest->iparams[types_[a].parts[0] * numOriginal + types_[b].parts[0]].lj;
-            kept.c6    = std::max(kept.c6, std::abs(entry[0]) / 6);
-            kept.c12   = std::max(kept.c12, std::abs(entry[1]) / 12);
-        }
-    };
-    for (int a = 0; a < numNew; a++)
-    {
-        for (int b = 0; b < numNew; b++)
-        {
-            const Type &typeA = types_[a], typeB = types_[b];
-            const auto  own = lj(typeA.parts[0], typeB.parts[0]);
-            double      c6  = 0; // of the atoms and of all light atoms that they have
-            for (const int ofA : typeA.parts)
+            if (b > a)
             {
-                for (const int ofB : typeB.parts)
+                continue; // rounded in the same way
+            }
+            double c6 = 0, c12 = 0;
+            for (const int ofA : typesA)
+            {
+                for (const int ofB : typesB)
                 {
-                    c6 += lj(ofA, ofB).c6;
+                    const auto& lj = mtop.ffparams.iparams[ofA * numOriginal + ofB].lj;
+                    c6 += lj.c6;
+                    c12 += lj.c12;
                 }
             }
-            real* entry      = &nbfp_[2 * (a * numNew + b)];
-            real* shortEntry = &shortNbfp_[2 * (a * numNew + b)];
-            if (!typeA.isLight && !typeB.isLight)
-            {
-                entry[0] = static_cast<real>(6 * c6);
-                entry[1] = 12 * own.c12;
-                // Beyond the radius of the short list the two cancel
-                shortEntry[0] = typeA.parts.size() + typeB.parts.size() > 2 ? 6 * own.c6 - entry[0] : 0;
-            }
-            else if (!typeA.isLight || !typeB.isLight || settings_.havePairsOfLightAtoms)
-            {
-                shortEntry[0] = 6 * own.c6;
-                shortEntry[1] = 12 * own.c12;
-            }
-            keepLargest(&largestLongParameters_, a, b, entry);
-            keepLargest(&largestShortParameters_, a, b, shortEntry);
+            c6_[a * numTypes() + b] = c6_[b * numTypes() + a] = c6;
+            c12_[a * numTypes() + b] = c12_[b * numTypes() + a] = c12;
         }
     }
 }
 
-FmmLJSplit::~FmmLJSplit() = default;
+void FmmLJSplit::setExcludedPairs(const gmx_mtop_t& mtop)
+{
+    for (size_t m = 0; m < mtop.moltype.size(); m++)
+    {
+        excludedPairs_.push_back(excludedPairsOf(mtop, mtop.moltype[m], groups_[m].atoms));
+    }
+    for (const gmx_molblock_t& molblock : mtop.molblock)
+    {
+        for (const FmmLJExcludedPair& pair : excludedPairs_[molblock.type])
+        {
+            excludedC6_ += molblock.nmol * pair.c6;
+            excludedC12_ += molblock.nmol * pair.c12;
+        }
+    }
+}
+
+double FmmLJSplit::excludedEnergy(const double radius) const
+{
+    return excludedEnergy(excludedC6_, excludedC12_, radius);
+}
+
+std::vector<double> FmmLJSplit::excludedEnergies(const gmx_mtop_t&              mtop,
+                                                 ArrayRef<const unsigned short> energyGroups,
+                                                 const int                      numGroups) const
+{
+    std::vector<double> energies(numGroups * numGroups, 0);
+    int                 first = 0; // atom of a molecule
+    for (const gmx_molblock_t& molblock : mtop.molblock)
+    {
+        for (int m = 0; m < molblock.nmol; m++)
+        {
+            for (const FmmLJExcludedPair& pair : excludedPairs_[molblock.type])
+            {
+                const auto [a, b] =
+                        std::minmax({ energyGroups[first + pair.a], energyGroups[first + pair.b] });
+                energies[a * numGroups + b] += excludedEnergy(pair.c6, pair.c12, settings_.radius);
+            }
+            first += mtop.moltype[molblock.type].atoms.nr;
+        }
+    }
+    return energies;
+}
+
+double FmmLJSplit::excludedEnergy(const double c6, const double c12, const double radius) const
+{
+    // By which potentials differ from plain ones before a switch starts
+    const auto shift = [](const FmmLJRange& range, double p)
+    {
+        return range.modifier == InteractionModifiers::ForceSwitch
+                       ? FmmForceSwitch(p, range.start, range.cutoff).shift
+               : range.modifier == InteractionModifiers::PotShift ? -std::pow(range.cutoff, -p)
+                                                                  : 0;
+    };
+    const FmmLJRange ofAtoms = { InteractionModifiers::ForceSwitch, radius - c_switchRange, radius };
+    return c12 * (shift(settings_.whole, 12) - shift(ofAtoms, 12))
+           - c6 * (shift(settings_.whole, 6) - shift(ofAtoms, 6));
+}
 
 std::unique_ptr<FmmLJSplit> FmmLJSplit::make(const t_inputrec& inputrec, const gmx_mtop_t& mtop)
 {
@@ -312,56 +516,155 @@ std::unique_ptr<FmmLJSplit> FmmLJSplit::make(const t_inputrec& inputrec, const g
     return settings ? std::make_unique<FmmLJSplit>(*settings, inputrec, mtop) : nullptr;
 }
 
-void FmmLJSplit::checkResources(const bool useGpu, const bool emulateGpu)
+void FmmLJSplit::checkResources()
 {
-    if (emulateGpu || (useGpu && !GMX_GPU_CUDA))
+    if (std::getenv("GMX_EMULATE_GPU") != nullptr)
     {
         GMX_THROW(NotImplementedError(
-                "fmm-lj = split needs pair interactions on a CPU, or with CUDA on a GPU. Use "
-                "mdrun -nb cpu, or fmm-lj = full."));
+                "fmm-lj = split does not work with GMX_EMULATE_GPU, whose pair kernels do not "
+                "switch forces. Unset it, or use fmm-lj = full."));
     }
 }
 
-void FmmLJSplit::checkDomains(const real shortRadius, const real longRadius)
+FmmLJRange FmmLJSplit::shortRange() const
 {
-    if (shortRadius > longRadius)
+    return { InteractionModifiers::ForceSwitch, settings_.radius - c_switchRange, settings_.radius };
+}
+
+void FmmLJSplit::shortenCutoff(t_inputrec* inputrec)
+{
+    if (const auto settings = FmmLJSplitSettings::stored(*inputrec))
     {
-        GMX_THROW(InconsistentInputError(
-                formatString("fmm-lj = split on several ranks: with its buffer the second pair "
-                             "list reaches as far as %.3f nm, beyond the %.3f nm of the first. "
-                             "Domains have no atoms of others so far off. Use a smaller "
-                             "fmm-lj-radius, or one rank (mdrun -ntmpi 1).",
-                             shortRadius,
-                             longRadius)));
+        inputrec->rlist += static_cast<real>(settings->radius) - inputrec->rvdw;
+        inputrec->rvdw         = static_cast<real>(settings->radius);
+        inputrec->rcoulomb     = inputrec->rvdw;
+        inputrec->rvdw_switch  = static_cast<real>(settings->radius - c_switchRange);
+        inputrec->vdw_modifier = InteractionModifiers::ForceSwitch;
     }
 }
 
-void FmmLJSplit::setDomainAtoms(ArrayRef<const int> globalIndices)
+std::vector<bool> FmmLJSplit::typesWithLennardJones(const gmx_ffparams_t& ffparams)
 {
-    haveDomains_ = true;
-    domainAtomTypes_.resize(globalIndices.size());
-    std::transform(globalIndices.begin(),
-                   globalIndices.end(),
-                   domainAtomTypes_.begin(),
-                   [this](int i) { return atomTypes_[i]; });
-}
-
-std::vector<std::pair<int, int>> FmmLJSplit::gridPairs()
-{
-    return { { Heavy, Heavy }, { Heavy, HeavyWithLight }, { HeavyWithLight, HeavyWithLight } };
-}
-
-std::vector<std::pair<int, int>> FmmLJSplit::shortGridPairs() const
-{
-    std::vector<std::pair<int, int>> pairs = { { Heavy, HeavyWithLight },
-                                               { HeavyWithLight, HeavyWithLight },
-                                               { Light, Heavy },
-                                               { Light, HeavyWithLight } };
-    if (settings_.havePairsOfLightAtoms)
+    std::vector<bool> haveAny(ffparams.atnr, false);
+    for (int a = 0; a < ffparams.atnr; a++)
     {
-        pairs.emplace_back(Light, Light);
+        for (int b = 0; b < ffparams.atnr; b++)
+        {
+            const auto& lj = ffparams.iparams[a * ffparams.atnr + b].lj;
+            haveAny[a]     = haveAny[a] || lj.c6 != 0 || lj.c12 != 0;
+        }
     }
-    return pairs;
+    return haveAny;
+}
+
+FmmSiteLists FmmLJSplit::leavePairsToGpu(t_inputrec*          inputrec,
+                                         const int            nstlistOfUser,
+                                         const bool           useGpuForFmm,
+                                         const gmx_mtop_t&    mtop,
+                                         const matrix         box,
+                                         ArrayRef<const RVec> x)
+{
+    const auto settings = FmmLJSplitSettings::stored(*inputrec);
+    if (!settings || !useGpuForFmm)
+    {
+        return {};
+    }
+    // Lists on the device take little time: a short interval, with a short buffer, is the best
+    constexpr int c_interval = 40, c_searchInterval = 400;
+    FmmSiteLists  lists;
+    lists.interval      = nstlistOfUser > 0 ? nstlistOfUser : c_interval;
+    const real computed = fmmListRadius(mtop, *inputrec, box, x, lists.interval);
+    if (computed <= 0)
+    {
+        // The buffer is that of the input record, which is for its own interval
+        lists.interval = inputrec->nstlist;
+        lists.radius   = inputrec->rlist;
+    }
+    else
+    {
+        lists.radius      = computed;
+        inputrec->nstlist = (c_searchInterval + lists.interval - 1) / lists.interval * lists.interval;
+    }
+    // No two atoms that do not exclude each other are so close
+    constexpr real c_none   = 0.01_real;
+    inputrec->rvdw          = c_none;
+    inputrec->rcoulomb      = c_none;
+    inputrec->rlist         = c_none;
+    inputrec->rvdw_switch   = 0;
+    inputrec->vdw_modifier  = InteractionModifiers::None;
+    inputrec->verletbuf_tol = -1;
+    return lists;
+}
+
+double FmmLJSplit::buffer(const t_inputrec& inputrec, const gmx_mtop_t& mtop, const FmmSiteLists& lists) const
+{
+    const bool   isOnGpu    = lists.interval > 0;
+    const int    interval   = isOnGpu ? lists.interval : inputrec.nstlist;
+    const double ofAtoms    = isOnGpu ? lists.radius - radius() : inputrec.rlist - inputrec.rvdw;
+    const bool   isSwitched = settings_.whole.modifier == InteractionModifiers::ForceSwitch
+                            || settings_.whole.modifier == InteractionModifiers::PotSwitch;
+    if (isSwitched || !EI_DYNAMICS(inputrec.eI))
+    {
+        return ofAtoms;
+    }
+    constexpr double c_unknown   = 300; // K, without a thermostat
+    const auto&      opts        = inputrec.opts;
+    double           temperature = 0;
+    for (int group = 0; group < opts.ngtc; group++)
+    {
+        temperature = std::max<double>(temperature, opts.ref_t[group]);
+    }
+    // By this a pair of sites comes closer until the next search, in straight lines
+    const double time     = (interval - 1) * inputrec.delta_t;
+    const double variance = 2 * c_boltz * (temperature > 0 ? temperature : c_unknown) * time * time
+                            / smallestMass(mtop);
+    constexpr double c_deviations = 1.5; // misses a fourteenth of what no buffer would
+    return std::max(ofAtoms, c_deviations * std::sqrt(variance));
+}
+
+std::unique_ptr<interaction_const_t> FmmLJSplit::constantsOfWholeCutoff(const t_inputrec& inputrec,
+                                                                        const gmx_mtop_t& mtop)
+{
+    const auto settings = FmmLJSplitSettings::stored(inputrec);
+    if (!settings)
+    {
+        return nullptr;
+    }
+    t_inputrec whole;
+    whole.coulombtype      = inputrec.coulombtype;
+    whole.coulomb_modifier = inputrec.coulomb_modifier;
+    whole.epsilon_r        = inputrec.epsilon_r;
+    whole.vdwtype          = inputrec.vdwtype;
+    whole.vdw_modifier     = settings->whole.modifier;
+    whole.rvdw             = static_cast<real>(settings->whole.cutoff);
+    whole.rvdw_switch      = static_cast<real>(settings->whole.start);
+    whole.rcoulomb         = whole.rvdw;
+    return std::make_unique<interaction_const_t>(makeFmmInteractionConstants(whole, mtop));
+}
+
+double FmmLJSplit::smallestMass(const gmx_mtop_t& mtop) const
+{
+    double smallest = std::numeric_limits<double>::max();
+    for (size_t m = 0; m < groups_.size(); m++)
+    {
+        for (const std::vector<int>& group : groups_[m].atoms)
+        {
+            double mass = 0;
+            for (const int a : group)
+            {
+                mass += mtop.moltype[m].atoms.atom[a].m;
+            }
+            smallest = mass > 0 ? std::min(smallest, mass) : smallest;
+        }
+    }
+    return smallest;
+}
+
+bool FmmLJSplit::haveFarExclusions() const
+{
+    return std::any_of(groups_.begin(),
+                       groups_.end(),
+                       [](const FmmLJGroups& groups) { return groups.haveFarExclusions; });
 }
 
 } // namespace gmx

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*! \libinternal \file
  * \brief
- * Declares Lennard-Jones in two pair lists, a long one without light atoms and a short one
+ * Declares Lennard-Jones of atoms that are near, and of groups at their centres beyond
  *
  * \inlibraryapi
  * \ingroup module_fmm
@@ -10,12 +10,12 @@
 #define GMX_FMM_FMMLJSPLIT_H
 
 #include <array>
+#include <map>
 #include <memory>
 #include <optional>
-#include <utility>
 #include <vector>
 
-#include "gromacs/topology/forcefieldparameters.h"
+#include "gromacs/mdtypes/md_enums.h"
 #include "gromacs/utility/arrayref.h"
 #include "gromacs/utility/real.h"
 
@@ -40,43 +40,98 @@ struct FmmForceSwitch
     double c2, c3, shift;
 };
 
+//! Cut-off of Lennard-Jones interactions, and how they end there
+struct FmmLJRange
+{
+    //! The range of an input record
+    static FmmLJRange of(const t_inputrec& inputrec);
+
+    InteractionModifiers modifier = InteractionModifiers::None;
+    //! Where a switch starts, and the cut-off, nm
+    double start = 0, cutoff = 0;
+};
+
+//! How often pairs of atoms and of sites are listed on a GPU, and up to which distance those of atoms
+struct FmmSiteLists
+{
+    //! 0: the pair search lists pairs of atoms
+    int    interval = 0;
+    double radius   = 0;
+};
+
+/*! \brief Atoms of a molecule that sites have an interaction for and the force field has not
+ *
+ * Of two groups that exclude each other these are the heavy ones, with what pairs of their atoms
+ * have. Of one group, where sites have nothing, they are atoms that do not exclude each other, with
+ * the opposite.
+ */
+struct FmmLJExcludedPair
+{
+    int    a, b;
+    double c6, c12;
+};
+
 //! What grompp settles and the .tpr file stores
 struct FmmLJSplitSettings
 {
-    //! Range of the light atoms, of the short list
+    //! The cut-off that was asked for; none: that of the input record
+    FmmLJRange whole;
+    //! Cut-off of the pair list of atoms, nm
     double radius = 0;
-    //! Atom types that are light where such an atom is bound to one heavy atom
-    std::vector<int> lightTypes;
-    //! Whether light atoms have Lennard-Jones interactions with one another
-    bool havePairsOfLightAtoms = false;
+    //! What the split adds to the pressure along x, y and z, bar, as grompp measured it
+    std::array<double, 3> pressure = {};
+    //! Volume at which that was measured, nm^3; of films it is that of so many atoms in water
+    double volume = 0;
 
+    //! Returns that pressure at another volume: it goes with the number of pairs in a volume
+    std::array<double, 3> pressureAt(double otherVolume) const;
     //! Stores the settings
     void store(KeyValueTreeObjectBuilder* builder) const;
     //! Returns the settings of an input record, none if all pairs are in one list
     static std::optional<FmmLJSplitSettings> stored(const t_inputrec& inputrec);
 };
 
+/*! \brief Groups of a kind of molecule: a heavy atom and the hydrogens that are bound to it
+ *
+ * A hydrogen is bound to one atom that is none. Its atomic number says that it is one, or where
+ * that is not known a mass below 4.5 u and a heavier partner. Virtual sites and shells are none.
+ */
+struct FmmLJGroups
+{
+    FmmLJGroups(const gmx_moltype_t& moltype, const std::vector<bool>& usesVdw);
+
+    //! More hydrogens than a heavy atom has here have groups of their own, as have all other atoms
+    static constexpr int c_maxNumHydrogens = 4;
+    //! Atoms of the groups, heavy ones first, then hydrogens by their types; groups without Lennard-Jones are left out
+    std::vector<std::vector<int>> atoms;
+    //! Pairs of groups with atoms that exclude each other
+    std::vector<std::array<int, 2>> excluding;
+    //! Whether heavy atoms of such pairs are more than three bonds apart
+    bool haveFarExclusions = false;
+
+private:
+    //! Sets the groups; returns for each atom the number of its group, -1 for none
+    std::vector<int> setAtoms(const gmx_moltype_t& moltype, const std::vector<bool>& usesVdw);
+    //! Sets which groups exclude each other
+    void setExclusions(const gmx_moltype_t&     moltype,
+                       const std::vector<bool>& usesVdw,
+                       const std::vector<int>&  groupOf);
+};
+
 /*! \libinternal \brief
- * Lennard-Jones interactions in two pair lists
+ * Lennard-Jones of atoms that are near, and of groups at their centres beyond
  *
- * Where the FMM computes all Coulomb interactions, pair lists serve Lennard-
- * Jones alone. Hydrogens that have a little of it would put all atoms on the
- * long list. Here such light atoms interact by themselves at short range only;
- * beyond it the heavy atom that they are bound to has their dispersion:
+ * Where the FMM computes all Coulomb interactions, the pair list serves
+ * Lennard-Jones alone. Here it has a shorter cut-off than rvdw, with a potential
+ * S whose force is switched to zero. The rest of the potential L that was asked
+ * for is that of groups of a heavy atom and its hydrogens. They act from their
+ * sites, the centres of their dispersion R = sum_k w_k x_k, with the sums of c6
+ * and c12 over pairs of their atoms, as L(R) - S(R). Closer than the switch
+ * that is a constant, so that groups whose atoms exclude each other need no
+ * exception, only their constants taken off.
  *
- * - the long list has the pairs of heavy atoms up to rvdw, with their own
- *   repulsion and the sum of c6 over all pairs of {a, light atoms of a} and
- *   {b, light atoms of b};
- * - the short list has the pairs with a light atom up to a smaller radius, and
- *   those of heavy atoms with minus what was added to their c6, all of it
- *   switched to zero, so that beyond that radius the sums remain.
- *
- * The idea is that of Relative Resolution: A. Chaimovich, C. Peter, K. Kremer,
- * J. Chem. Phys. 143, 243107 (2015).
- *
- * Atoms have three pair-search grids: heavy ones without light atoms, heavy
- * ones with some, light ones. Clusters of pairs then have atoms of one kind.
- * With domains each zone has three such grids.
+ * The idea of one site for a group beyond a radius is that of Relative Resolution:
+ * A. Chaimovich, C. Peter, K. Kremer, J. Chem. Phys. 143, 243107 (2015).
  *
  * \inlibraryapi
  * \ingroup module_fmm
@@ -84,94 +139,117 @@ struct FmmLJSplitSettings
 class FmmLJSplit
 {
 public:
-    //! Local pair-search grids
-    enum Grid : int
-    {
-        Heavy,          //!< Heavy atoms without light ones
-        HeavyWithLight, //!< Heavy atoms with light ones
-        Light,          //!< Light atoms, and those that are on no grid
-        c_numGrids
-    };
-    //! Range of the switch of the short list, nm
-    static constexpr real c_switchRange = 0.1;
-    //! The largest number of light atoms of a heavy one. Where there are more, all of them are heavy.
-    static constexpr int c_maxNumLight = 3;
+    //! Range of the switch of the pair list of atoms, nm
+    static constexpr real c_switchRange = 0.2;
 
     FmmLJSplit(const FmmLJSplitSettings& settings, const t_inputrec& inputrec, const gmx_mtop_t& mtop);
-    ~FmmLJSplit();
 
     //! Returns the split stored in an input record, nullptr if there is none
     static std::unique_ptr<FmmLJSplit> make(const t_inputrec& inputrec, const gmx_mtop_t& mtop);
 
-    //! Throws NotImplementedError where there are no kernels for two lists, or none that were tried
-    static void checkResources(bool useGpu, bool emulateGpu);
-
-    /*! \brief Throws InconsistentInputError where the halo of domains, which is as wide as the long list, is too narrow for the short one
-     *
-     * \param[in] shortRadius  Radius of the short list with its buffer
-     * \param[in] longRadius   The same of the long list
-     */
-    static void checkDomains(real shortRadius, real longRadius);
+    //! Throws NotImplementedError where the pair kernels are none that switch forces
+    static void checkResources();
 
     const FmmLJSplitSettings& settings() const { return settings_; }
-    //! Returns the grid of an atom of a kind of molecule
-    int localGrid(int moltype, int atom) const { return grids_[moltype][atom]; }
-    //! Returns the heavy atom that a light atom of a kind of molecule is bound to, the atom itself for others
-    int heavyAtom(int moltype, int atom) const { return heavyAtoms_[moltype][atom]; }
-    //! Returns whether molecules can be at both sides of a box
-    bool isPeriodic() const { return isPeriodic_; }
-    //! Returns how many atoms are in clusters on a grid
-    int numAtomsOnGrid(Grid grid) const { return numAtoms_[grid]; }
+    //! Returns the cut-off of the pair list of atoms
+    real radius() const { return static_cast<real>(settings_.radius); }
+    //! Returns the range of the pair list of atoms
+    FmmLJRange shortRange() const;
+    /*! \brief Gives mdrun's input record that range where there is a split, with the buffer that pair lists had
+     *
+     * What has the cut-off that was asked for reads it from settings().
+     */
+    static void shortenCutoff(t_inputrec* inputrec);
+    /*! \brief Leaves all pairs of atoms to lists on the GPU that has the FMM, where there is a split
+     *
+     * The pair search then has nothing to list: it keeps the order of atoms that bonded interactions on the GPU need.
+     *
+     * \param[in,out] inputrec       The input record, with the shorter cut-off; gets next to none, and longer intervals of pair searches
+     * \param[in]     nstlistOfUser  Interval given to mdrun, 0 if none was
+     * \param[in]     useGpuForFmm   Whether the FMM runs on a GPU, and there are no domains
+     * \param[in]     mtop           The system
+     * \param[in]     box            The box
+     * \param[in]     x              Coordinates, on the main rank
+     */
+    static FmmSiteLists leavePairsToGpu(t_inputrec*          inputrec,
+                                        int                  nstlistOfUser,
+                                        bool                 useGpuForFmm,
+                                        const gmx_mtop_t&    mtop,
+                                        const matrix         box,
+                                        ArrayRef<const RVec> x);
+    //! Returns constants of interactions with the cut-off that was asked for, nullptr where there is no split
+    static std::unique_ptr<interaction_const_t> constantsOfWholeCutoff(const t_inputrec& inputrec,
+                                                                       const gmx_mtop_t& mtop);
 
-    //! Returns pairs of grids that the long and the short list are of
-    static std::vector<std::pair<int, int>> gridPairs();
-    std::vector<std::pair<int, int>>        shortGridPairs() const;
+    /*! \brief Returns what pair lists of sites need to reach beyond the cut-off, nm
+     *
+     * That is what the pair list of atoms does, or more where forces are not switched to zero at
+     * the cut-off: the atoms' list has clusters of atoms, which give it more than its buffer.
+     */
+    double buffer(const t_inputrec& inputrec, const gmx_mtop_t& mtop, const FmmSiteLists& lists) const;
 
-    //! Types of the parameters below for all atoms, in the order of the topology
-    ArrayRef<const int> atomTypes() const { return atomTypes_; }
-    //! Sets which atoms of the topology a domain has, those of its halo included
-    void setDomainAtoms(ArrayRef<const int> globalIndices);
-    //! Returns the types of these, or without domains those of all atoms
-    ArrayRef<const int> domainAtomTypes() const
-    {
-        return haveDomains_ ? ArrayRef<const int>(domainAtomTypes_) : atomTypes();
-    }
-    int numTypes() const { return static_cast<int>(types_.size()); }
-    //! Parameters of the long and the short list, as in t_forcerec: 6 c6 and 12 c12 of pairs of types
-    ArrayRef<const real> nbfp() const { return nbfp_; }
-    ArrayRef<const real> shortNbfp() const { return shortNbfp_; }
-    //! Cut-off and modifier of the short list
-    const interaction_const_t& shortConstants() const { return *shortConstants_; }
-    real                       shortRadius() const { return static_cast<real>(settings_.radius); }
-    //! For pairs of types of the topology the largest parameters that the long and the short list have
-    const gmx_ffparams_t& largestLongParameters() const { return largestLongParameters_; }
-    const gmx_ffparams_t& largestShortParameters() const { return largestShortParameters_; }
+    //! Returns how many groups there are
+    int numGroups() const { return static_cast<int>(types_.size()); }
+    //! Group g has atoms()[start()[g]] to atoms()[start()[g + 1] - 1], the heavy one first, in the order of the topology
+    ArrayRef<const int> start() const { return start_; }
+    ArrayRef<const int> atoms() const { return atoms_; }
+    //! Weights of these atoms for the sites, 1 in sum of each group
+    ArrayRef<const double> weights() const { return weights_; }
+    //! Types of groups
+    ArrayRef<const int> types() const { return types_; }
+    int                 numTypes() const { return static_cast<int>(typeIndices_.size()); }
+    //! Sums of c6 and c12 over pairs of atoms, for pairs of types
+    ArrayRef<const double> c6() const { return c6_; }
+    ArrayRef<const double> c12() const { return c12_; }
+    //! Sums of c6 and c12 over pairs of atoms that sites have an interaction for and the force field has not
+    std::array<double, 2> excludedSums() const { return { { excludedC6_, excludedC12_ } }; }
+    /*! \brief Returns the energy that sites have of these pairs, with some radius
+     *
+     * They are closer than the switch of the pair list starts, where what sites have is a constant.
+     */
+    double excludedEnergy(double radius) const;
+    /*! \brief Returns that energy for pairs of energy groups, with the radius of the settings
+     *
+     * \param[in] mtop          The system
+     * \param[in] energyGroups  Energy group of each atom
+     * \param[in] numGroups     Number of energy groups: that of a and b >= a is [a * numGroups + b]
+     */
+    std::vector<double> excludedEnergies(const gmx_mtop_t&              mtop,
+                                         ArrayRef<const unsigned short> energyGroups,
+                                         int                            numGroups) const;
+
+    //! Returns for each atom type whether it has Lennard-Jones interactions
+    static std::vector<bool> typesWithLennardJones(const gmx_ffparams_t& ffparams);
+    //! Returns the groups of a kind of molecule
+    const FmmLJGroups& groupsOf(int moltype) const { return groups_[moltype]; }
+    //! Returns whether any pair of groups that exclude each other may be far apart
+    bool haveFarExclusions() const;
+    //! Returns whether any group has more than one atom
+    bool haveHydrogens() const { return types_.size() < atoms_.size(); }
+    //! Returns how many atoms the pair list has
+    int numAtomsInPairList() const { return numAtomsInPairList_; }
 
 private:
-    //! Types of the topology that a type is made of: of the atom itself, and of light atoms that it has
-    struct Type
-    {
-        std::vector<int> parts;
-        bool             isLight = false;
-    };
-    //! Returns the index of a type beyond those of the topology, and adds it where it is new
-    int typeIndex(const Type& type, int numOriginal);
-    //! Sorts atoms to grids and gives them types
-    void sortAtoms(const t_inputrec& inputrec, const gmx_mtop_t& mtop);
-    //! Sets the parameters of both lists for pairs of types
+    //! Sets atoms, weights and types of all groups
+    void setGroups(const gmx_mtop_t& mtop, const std::vector<double>& strengths);
+    //! Returns the mass of the lightest group that has one, u
+    double smallestMass(const gmx_mtop_t& mtop) const;
+    //! Sets what pairs of types have
     void setParameters(const gmx_mtop_t& mtop);
+    //! Sets what pairs of atoms that exclude each other have, and adds it up
+    void setExcludedPairs(const gmx_mtop_t& mtop);
+    //! Returns the energy that sites have of pairs with these sums, with some radius
+    double excludedEnergy(double c6, double c12, double radius) const;
 
-    FmmLJSplitSettings settings_;
-    bool               isPeriodic_;
-    std::vector<Type>  types_; // those of the topology come first
-    // By kinds of molecules
-    std::vector<std::vector<int>>        grids_, heavyAtoms_;
-    std::array<int, c_numGrids>          numAtoms_ = {};
-    std::vector<int>                     atomTypes_, domainAtomTypes_;
-    bool                                 haveDomains_ = false;
-    std::vector<real>                    nbfp_, shortNbfp_;
-    std::unique_ptr<interaction_const_t> shortConstants_;
-    gmx_ffparams_t                       largestLongParameters_, largestShortParameters_;
+    FmmLJSplitSettings                          settings_;
+    std::vector<FmmLJGroups>                    groups_; // by kinds of molecules
+    std::vector<std::vector<int>>               typesOfGroups_;
+    std::map<std::vector<int>, int>             typeIndices_; // by the types of their atoms
+    std::vector<int>                            start_ = { 0 }, atoms_, types_;
+    std::vector<double>                         weights_, c6_, c12_;
+    std::vector<std::vector<FmmLJExcludedPair>> excludedPairs_; // by kinds of molecules
+    double                                      excludedC6_ = 0, excludedC12_ = 0;
+    int                                         numAtomsInPairList_ = 0;
 };
 
 } // namespace gmx

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*! \libinternal \file
  * \brief
- * Declares how Lennard-Jones is split into two lists
+ * Declares how the split of Lennard-Jones is chosen
  *
  * \inlibraryapi
  * \ingroup module_fmm
@@ -22,16 +22,18 @@ namespace gmx
 
 class MDLogger;
 
-/*! \brief Errors that the split may have, for a relative error \p accuracy of Coulomb forces
- *
- * A quarter of that for forces, and as much of the pressure as pair lists may miss.
- */
-double           allowedLJSplitForceError(double accuracy);
-constexpr double c_allowedLJSplitPressureError = 0.5; // bar
+//! Returns the error of forces that the split may have, for a relative error \p accuracy of Coulomb forces
+double allowedLJSplitForceError(double accuracy);
+//! What the pressure may be off, before it is corrected, bar
+constexpr double c_allowedLJSplitPressure = 5;
+//! How well grompp knows that, by three standard errors, bar
+constexpr double c_ljSplitPressureUncertainty = 0.25;
+//! What it may be off with the correction, as much as pair lists may miss, bar
+constexpr double c_allowedLJSplitPressureError = 0.5;
 //! Atoms at which errors are measured at first
 constexpr int c_ljSplitAtoms = 4000;
 
-//! A choice, its errors, and pairs of clusters with it over those of one list
+//! A choice, its errors, and what it computes over what one list does
 struct FmmLJSplitChoice
 {
     FmmLJSplitSettings settings;
@@ -39,19 +41,27 @@ struct FmmLJSplitChoice
     double             cost = 1;
 };
 
-/*! \brief Chooses light atoms and the shortest radius whose errors are half of those allowed at most
+/*! \brief Returns the cost of pair interactions with a split, over that of one list
  *
- * Whether they are is known by three standard errors: it looks at as many atoms as that needs.
- * Returns none where that would save less than a fifth of the pairs, or for another reason in \p whyNot.
- * With a radius that was given errors may be as large as allowed, and light atoms have
- * Lennard-Jones interactions with one another, too.
+ * \param[in] split   The split
+ * \param[in] radius  Cut-off of the pair list of atoms
+ * \param[in] rvdw    Cut-off that was asked for
+ * \param[in] volume  Volume of the system
+ */
+double costOfLJSplit(const FmmLJSplit& split, double radius, double rvdw, double volume);
+
+/*! \brief Chooses the shortest pair list of atoms with which forces differ by three quarters of what is allowed at most
+ *
+ * Whether they do is known by three standard errors: it looks at as many atoms as that needs, and
+ * as the pressure needs. Returns none where that would save less than a fifth of the pairs, or for
+ * another reason in \p whyNot. With a radius that was given forces may differ by as much as is allowed.
  *
  * \param[in]  inputrec  Cut-off and modifier
  * \param[in]  mtop      The system
  * \param[in]  box       The box
  * \param[in]  x         Coordinates
  * \param[in]  accuracy  Relative error of Coulomb forces that was asked for
- * \param[in]  radius    Radius of the short list that was asked for, 0: automatic
+ * \param[in]  radius    Radius that was asked for, 0: automatic
  * \param[out] whyNot    Why there is no split
  */
 std::optional<FmmLJSplitChoice> chooseLJSplit(const t_inputrec&    inputrec,
@@ -64,7 +74,7 @@ std::optional<FmmLJSplitChoice> chooseLJSplit(const t_inputrec&    inputrec,
 
 /*! \brief Measures errors of the split and writes it to the log
  *
- * Throws InconsistentInputError where an error is beyond what is allowed.
+ * Throws InconsistentInputError where forces or the pressure with its correction are beyond what is allowed.
  *
  * \param[in] split     The split
  * \param[in] inputrec  Options
@@ -81,6 +91,9 @@ void checkLJSplit(const FmmLJSplit&    split,
                   ArrayRef<const RVec> x,
                   double               accuracy,
                   const MDLogger&      mdlog);
+
+//! Writes to the log how often pairs are listed on a GPU and how far, where pairs of atoms are left to it; \p reach is that of sites
+void logFmmSiteLists(const FmmSiteLists& lists, double reach, const MDLogger& mdlog);
 
 } // namespace gmx
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*! \internal \file
  * \brief
- * Implements what Lennard-Jones in two lists changes, and how it is measured
+ * Implements what the split of Lennard-Jones changes, and how it is measured
  *
  * \ingroup module_fmm
  */
@@ -13,6 +13,7 @@
 #include <cstdio>
 
 #include <algorithm>
+#include <numeric>
 #include <random>
 
 #include "gromacs/math/units.h"
@@ -47,6 +48,16 @@ struct PairTerm
     double energy = 0;
 };
 
+//! A distance with powers of it
+struct Distance
+{
+    explicit Distance(double distance2) :
+        r(std::sqrt(distance2)), inverse(1 / r), minusSix(1 / (distance2 * distance2 * distance2))
+    {
+    }
+    double r, inverse, minusSix;
+};
+
 //! Lennard-Jones with one of GROMACS's modifiers, as in its reference manual
 class LennardJones
 {
@@ -64,28 +75,29 @@ public:
     {
     }
 
-    PairTerm operator()(double r, double c6, double c12) const
+    PairTerm operator()(const Distance& distance, double c6, double c12) const
     {
-        if (r >= cutoff_ || (c6 == 0 && c12 == 0))
+        if (distance.r >= cutoff_)
         {
             return {};
         }
-        const double   plain      = 1 / (r * r * r * r * r * r);
-        const PairTerm repulsion  = modified(r, 12, plain * plain, repulsion_, shift12_);
-        const PairTerm dispersion = modified(r, 6, plain, dispersion_, shift6_);
+        const PairTerm repulsion =
+                modified(distance, 12, distance.minusSix * distance.minusSix, repulsion_, shift12_);
+        const PairTerm dispersion = modified(distance, 6, distance.minusSix, dispersion_, shift6_);
         return { c12 * repulsion.force - c6 * dispersion.force,
                  c12 * repulsion.energy - c6 * dispersion.energy };
     }
 
 private:
     //! The modified potential \p plain = r^-p
-    PairTerm modified(double r, double p, double plain, const FmmForceSwitch& constants, double atCutoff) const
+    PairTerm modified(const Distance& distance, double p, double plain, const FmmForceSwitch& constants, double atCutoff) const
     {
-        const double t = std::max(0.0, r - start_), plainForce = p * plain / r;
+        const double t          = std::max(0.0, distance.r - start_);
+        const double plainForce = p * plain * distance.inverse;
         switch (modifier_)
         {
             case InteractionModifiers::ForceSwitch:
-                return { (plainForce + p * t * t * (constants.c2 + constants.c3 * t)) / r,
+                return { (plainForce + p * t * t * (constants.c2 + constants.c3 * t)) * distance.inverse,
                          plain - p * t * t * t * (constants.c2 / 3 + constants.c3 / 4 * t)
                                  + constants.shift };
             case InteractionModifiers::PotSwitch:
@@ -94,10 +106,11 @@ private:
                 const double s     = t / range;
                 const double value = 1 - s * s * s * (10 - 15 * s + 6 * s * s);
                 const double slope = -30 * s * s * (1 - s) * (1 - s) / range;
-                return { (plainForce * value - plain * slope) / r, plain * value };
+                return { (plainForce * value - plain * slope) * distance.inverse, plain * value };
             }
-            case InteractionModifiers::PotShift: return { plainForce / r, plain - atCutoff };
-            default: return { plainForce / r, plain };
+            case InteractionModifiers::PotShift:
+                return { plainForce * distance.inverse, plain - atCutoff };
+            default: return { plainForce * distance.inverse, plain };
         }
     }
 
@@ -146,30 +159,6 @@ struct AllAtoms
     std::vector<const gmx_moltype_t*> molecule;
 };
 
-//! Returns groups of one atom and the light atoms that it has
-std::vector<std::vector<int>> groupsOfLightAtoms(const FmmLJSplit& split, const gmx_mtop_t& mtop)
-{
-    std::vector<std::vector<int>> groups;
-    int                           first = 0;
-    for (const gmx_molblock_t& molblock : mtop.molblock)
-    {
-        const int numAtoms = mtop.moltype[molblock.type].atoms.nr;
-        for (int m = 0; m < molblock.nmol; m++, first += numAtoms)
-        {
-            std::vector<std::vector<int>> ofMolecule(numAtoms);
-            for (int a = 0; a < numAtoms; a++)
-            {
-                ofMolecule[split.heavyAtom(molblock.type, a)].push_back(first + a);
-            }
-            std::copy_if(ofMolecule.begin(),
-                         ofMolecule.end(),
-                         std::back_inserter(groups),
-                         [](const std::vector<int>& group) { return !group.empty(); });
-        }
-    }
-    return groups;
-}
-
 /*! \brief Damped Coulomb force between unit charges, by 1/(4 pi eps0)
  *
  * Cut off and shifted, its RMS is that of an Ewald sum within some percent:
@@ -182,38 +171,29 @@ double dampedCoulombForce(double r)
            + 2 * c_damping / std::sqrt(M_PI) * std::exp(-c_damping * c_damping * r * r) / r;
 }
 
-//! Leaves groups of about \p mostAtoms atoms, by chance
-void takeSample(std::vector<std::vector<int>>* groups, const int mostAtoms)
+//! Returns numbers below \p number in an order by chance
+std::vector<int> shuffled(const int number)
 {
-    std::mt19937 random(2015);
-    int          numAtoms = 0;
-    for (size_t g = 0; g < groups->size(); g++)
+    std::mt19937     random(2015);
+    std::vector<int> order(number);
+    std::iota(order.begin(), order.end(), 0);
+    for (int i = 0; i + 1 < number; i++)
     {
-        if (numAtoms >= mostAtoms)
-        {
-            groups->resize(g);
-            break;
-        }
-        std::swap((*groups)[g], (*groups)[g + random() % (groups->size() - g)]);
-        numAtoms += static_cast<int>((*groups)[g].size());
+        std::swap(order[i], order[i + static_cast<int>(random() % (number - i))]);
     }
+    return order;
 }
 
-//! Returns for each kind of molecule which atoms constraints keep at their distance to their heavy atom
-std::vector<std::vector<bool>> constrainedAtoms(const FmmLJSplit& split, const gmx_mtop_t& mtop)
+//! Returns for each atom of a kind of molecule the atoms that constraints keep at their distance to it
+std::vector<std::vector<int>> constrainedPartners(const gmx_moltype_t& moltype)
 {
-    std::vector<std::vector<bool>> areConstrained;
-    for (size_t m = 0; m < mtop.moltype.size(); m++)
+    std::vector<std::vector<int>> partners(moltype.atoms.nr);
+    for (const auto& [a, b] : constrainedPairs(moltype))
     {
-        std::vector<bool>& ofMolecule = areConstrained.emplace_back(mtop.moltype[m].atoms.nr, false);
-        for (const auto& [a, b] : constrainedPairs(mtop.moltype[m]))
-        {
-            const int type = static_cast<int>(m);
-            ofMolecule[a]  = ofMolecule[a] || split.heavyAtom(type, a) == b;
-            ofMolecule[b]  = ofMolecule[b] || split.heavyAtom(type, b) == a;
-        }
+        partners[a].push_back(b);
+        partners[b].push_back(a);
     }
-    return areConstrained;
+    return partners;
 }
 
 //! Sums over groups of what a group has, and their squares
@@ -261,21 +241,44 @@ double fmmVolumeOfAtoms(const t_inputrec& inputrec, const gmx_mtop_t& mtop, cons
                    : static_cast<double>(box[XX][XX]) * box[YY][YY] * box[ZZ][ZZ];
 }
 
-std::optional<bool> FmmLJSplitErrors::areWithin(const double allowedForce, const double allowedPressure) const
+//! Returns whether a value with a standard error is within what is allowed
+static std::optional<bool> isWithin(const double value, const double deviation, const double allowed)
 {
-    bool       areAll    = true;
-    bool       isBeyond  = false;
-    const auto compareTo = [&](double allowed, double value, double deviation)
+    if (std::abs(value) - c_certain * deviation > allowed)
     {
-        areAll   = areAll && std::abs(value) + c_certain * deviation <= allowed;
-        isBeyond = isBeyond || std::abs(value) - c_certain * deviation > allowed;
-    };
-    compareTo(allowedForce, force, forceDeviation);
+        return false;
+    }
+    return std::abs(value) + c_certain * deviation <= allowed ? std::make_optional(true) : std::nullopt;
+}
+
+std::optional<bool> bothHold(const std::optional<bool> one, const std::optional<bool> other)
+{
+    if (one == std::make_optional(false) || other == std::make_optional(false))
+    {
+        return false;
+    }
+    return one && other ? std::make_optional(true) : std::nullopt;
+}
+
+std::optional<bool> FmmLJSplitErrors::forcesAreWithin(const double allowed) const
+{
+    return isWithin(force, forceDeviation, allowed);
+}
+
+std::optional<bool> FmmLJSplitErrors::pressureIsWithin(const std::array<double, 3>& expected,
+                                                       const double                 allowed) const
+{
+    std::optional<bool> result = true;
     for (int d = 0; d < DIM; d++)
     {
-        compareTo(allowedPressure, pressure[d], pressureDeviation[d]);
+        result = bothHold(result, isWithin(pressure[d] - expected[d], pressureDeviation[d], allowed));
     }
-    return isBeyond ? std::make_optional(false) : areAll ? std::make_optional(true) : std::nullopt;
+    return result;
+}
+
+double FmmLJSplitErrors::pressureUncertainty() const
+{
+    return c_certain * *std::max_element(pressureDeviation.begin(), pressureDeviation.end());
 }
 
 std::string FmmLJSplitErrors::description() const
@@ -295,54 +298,145 @@ std::string FmmLJSplitErrors::description() const
 class FmmLJSplitMeasurement::Impl
 {
 public:
-    Impl(const t_inputrec& inputrec, const gmx_mtop_t& mtop, const matrix box, ArrayRef<const RVec> x);
-    std::vector<FmmLJSplitErrors> errors(const FmmLJSplit& split, ArrayRef<const double> radii, int mostAtoms);
+    Impl(const FmmLJSplit&    split,
+         const t_inputrec&    inputrec,
+         const gmx_mtop_t&    mtop,
+         const matrix         box,
+         ArrayRef<const RVec> x);
+    double                        farthestExclusion() const;
+    std::vector<FmmLJSplitErrors> errors(ArrayRef<const double> radii, int mostAtoms) const;
 
     const gmx_mtop_t& mtop_;
     double            coulombForce_;
 
 private:
-    double measureCoulombForce();
-    //! Vectors from atoms to the centres of mass of their groups, where these are rigid
-    std::vector<DVec> toCentres(const FmmLJSplit& split, const std::vector<std::vector<int>>& groups) const;
+    //! Potentials with the cut-off that was asked for, and with those of some radii
+    struct Potentials
+    {
+        Potentials(const FmmLJRange& whole, ArrayRef<const double> radii);
+        LennardJones              full;
+        std::vector<LennardJones> shorter;
+    };
+    //! What a group has with each radius: forces on its atoms and its site, and sums
+    struct OfGroup
+    {
+        explicit OfGroup(size_t numRadii) : siteForces(numRadii), sums(numRadii) {}
+        //! Starts with a group of so many atoms
+        void clear(size_t numAtoms);
+        //! Adds what a pair has with a radius: its force, and half of the rest
+        void addPair(size_t k, const PairTerm& change, const DVec& dx, const DVec& betweenCentres, DVec* force);
+        //! Spreads the forces on the site to atoms, and finishes the sums
+        void finish(ArrayRef<const double> weights);
 
+        std::vector<DVec> forces; // by atoms, then radii
+        std::vector<DVec> siteForces;
+        std::vector<Sums> sums;
+    };
+
+    double measureCoulombForce();
+    //! Sets sites, and vectors from atoms and sites to the centres of mass of rigid groups
+    void setSites();
+    //! Returns groups of about so many atoms
+    std::vector<int> sample(int mostAtoms) const;
+    //! Adds what changes in pairs of atoms of a group
+    void addPairsOfAtoms(int group, const Potentials& potentials, OfGroup* ofGroup) const;
+    //! Adds what its site has
+    void addPairsOfSites(int group, const Potentials& potentials, OfGroup* ofGroup) const;
+    //! Returns errors by sums over some groups
+    FmmLJSplitErrors errorsOfSums(const Sums& sums, double numSampled) const;
+
+    const FmmLJSplit&          split_;
     const t_inputrec&          inputrec_;
     ArrayRef<const RVec>       x_;
     AllAtoms                   atoms_;
     double                     volume_;
+    std::vector<RVec>          sites_;
+    std::vector<DVec>          toCentre_, siteToCentre_;
     t_pbc                      pbc_;
     AnalysisNeighborhood       neighborhood_;
-    AnalysisNeighborhoodSearch search_;
+    AnalysisNeighborhoodSearch search_, siteSearch_;
 };
 
-FmmLJSplitMeasurement::Impl::Impl(const t_inputrec&    inputrec,
+FmmLJSplitMeasurement::Impl::Impl(const FmmLJSplit&    split,
+                                  const t_inputrec&    inputrec,
                                   const gmx_mtop_t&    mtop,
                                   const matrix         box,
                                   ArrayRef<const RVec> x) :
-    mtop_(mtop), inputrec_(inputrec), x_(x), atoms_(mtop), volume_(fmmVolumeOfAtoms(inputrec, mtop, box))
+    mtop_(mtop),
+    split_(split),
+    inputrec_(inputrec),
+    x_(x),
+    atoms_(mtop),
+    volume_(fmmVolumeOfAtoms(inputrec, mtop, box))
 {
     set_pbc(&pbc_, inputrec.pbcType, box);
-    neighborhood_.setCutoff(static_cast<real>(inputrec.rvdw));
-    search_ = neighborhood_.initSearch(
-            &pbc_, AnalysisNeighborhoodPositions(as_rvec_array(x.data()), static_cast<int>(x.size())));
+    setSites();
+    neighborhood_.setCutoff(static_cast<real>(split.settings().whole.cutoff));
+    const auto search = [this](ArrayRef<const RVec> places)
+    {
+        return neighborhood_.initSearch(&pbc_,
+                                        AnalysisNeighborhoodPositions(as_rvec_array(places.data()),
+                                                                      static_cast<int>(places.size())));
+    };
+    search_       = search(x);
+    siteSearch_   = search(sites_);
     coulombForce_ = measureCoulombForce();
+}
+
+FmmLJSplitMeasurement::Impl::Potentials::Potentials(const FmmLJRange& whole, ArrayRef<const double> radii) :
+    full(whole.modifier, whole.cutoff, whole.start)
+{
+    for (const double radius : radii)
+    {
+        shorter.emplace_back(InteractionModifiers::ForceSwitch, radius, radius - FmmLJSplit::c_switchRange);
+    }
+}
+
+void FmmLJSplitMeasurement::Impl::OfGroup::clear(const size_t numAtoms)
+{
+    forces.assign(sums.size() * numAtoms, DVec(0, 0, 0));
+    std::fill(siteForces.begin(), siteForces.end(), DVec(0, 0, 0));
+    std::fill(sums.begin(), sums.end(), Sums());
+}
+
+void FmmLJSplitMeasurement::Impl::OfGroup::addPair(const size_t    k,
+                                                   const PairTerm& change,
+                                                   const DVec&     dx,
+                                                   const DVec&     betweenCentres,
+                                                   DVec*           force)
+{
+    const DVec ofPair = dx * change.force;
+    *force += ofPair;
+    sums[k].energy += 0.5 * change.energy;
+    for (int d = 0; d < DIM; d++)
+    {
+        sums[k].virial[d] += 0.5 * ofPair[d] * betweenCentres[d];
+    }
+}
+
+void FmmLJSplitMeasurement::Impl::OfGroup::finish(ArrayRef<const double> weights)
+{
+    const size_t numRadii = sums.size();
+    for (size_t k = 0; k < numRadii; k++)
+    {
+        for (size_t a = 0; a < weights.size(); a++)
+        {
+            sums[k].square += (forces[a * numRadii + k] + siteForces[k] * weights[a]).norm2();
+        }
+        sums[k].setSquares();
+    }
 }
 
 double FmmLJSplitMeasurement::Impl::measureCoulombForce()
 {
-    const double                  forceAtCutoff = dampedCoulombForce(inputrec_.rvdw);
-    std::vector<std::vector<int>> sample;
-    for (int i = 0; i < mtop_.natoms; i++)
-    {
-        sample.push_back({ i });
-    }
-    takeSample(&sample, c_coulombAtoms);
+    const double     forceAtCutoff = dampedCoulombForce(split_.settings().whole.cutoff);
+    std::vector<int> sample        = shuffled(mtop_.natoms);
+    sample.resize(std::min(mtop_.natoms, c_coulombAtoms));
     double sum = 0;
-    for (const std::vector<int>& atom : sample)
+    for (const int i : sample)
     {
-        const int i          = atom[0];
-        DVec      force      = { 0, 0, 0 };
-        auto      pairSearch = search_.startPairSearch(AnalysisNeighborhoodPositions(x_[i]));
+        DVec force      = { 0, 0, 0 };
+        auto pairSearch = search_.startPairSearch(AnalysisNeighborhoodPositions(x_[i]));
         AnalysisNeighborhoodPair pair;
         while (pairSearch.findNextPair(&pair))
         {
@@ -364,184 +458,236 @@ double FmmLJSplitMeasurement::Impl::measureCoulombForce()
     return c_one4PiEps0 / inputrec_.epsilon_r * std::sqrt(sum / static_cast<double>(sample.size()));
 }
 
-std::vector<DVec> FmmLJSplitMeasurement::Impl::toCentres(const FmmLJSplit&                    split,
-                                                         const std::vector<std::vector<int>>& groups) const
+void FmmLJSplitMeasurement::Impl::setSites()
 {
-    const auto        areConstrained = constrainedAtoms(split, mtop_);
-    std::vector<DVec> toCentre(mtop_.natoms, DVec(0, 0, 0));
-    std::vector<int>  kind(mtop_.natoms);
-    int               first = 0;
+    toCentre_.assign(mtop_.natoms, DVec(0, 0, 0));
+    int group = 0, first = 0;
     for (const gmx_molblock_t& molblock : mtop_.molblock)
     {
-        const int num = molblock.nmol * mtop_.moltype[molblock.type].atoms.nr;
-        std::fill_n(kind.begin() + first, num, molblock.type);
-        first += num;
-    }
-    for (const std::vector<int>& group : groups)
-    {
-        int    heavy   = group[0];
-        double mass    = 0;
-        bool   isRigid = group.size() > 1;
-        for (const int a : group)
+        const gmx_moltype_t& moltype  = mtop_.moltype[molblock.type];
+        const auto           partners = constrainedPartners(moltype);
+        for (int m = 0; m < molblock.nmol; m++, first += moltype.atoms.nr)
         {
-            const int ofMolecule = a - atoms_.firstOfMolecule[a];
-            if (split.heavyAtom(kind[a], ofMolecule) == ofMolecule)
+            for (const std::vector<int>& atoms : split_.groupsOf(molblock.type).atoms)
             {
-                heavy = a;
+                const double*           weights = split_.weights().data() + split_.start()[group++];
+                const std::vector<int>& fixed   = partners[atoms[0]];
+                std::vector<DVec>       places; // seen from the heavy atom
+                DVec                    site(0, 0, 0), centre(0, 0, 0);
+                double                  mass    = 0;
+                bool                    isRigid = atoms.size() > 1;
+                for (const int a : atoms)
+                {
+                    rvec dx;
+                    pbc_dx(&pbc_, x_[first + a], x_[first + atoms[0]], dx);
+                    places.emplace_back(dx[XX], dx[YY], dx[ZZ]);
+                    site += places.back() * weights[places.size() - 1];
+                    centre += places.back() * atoms_.mass[first + a];
+                    mass += atoms_.mass[first + a];
+                    isRigid = isRigid
+                              && (a == atoms[0]
+                                  || std::find(fixed.begin(), fixed.end(), a) != fixed.end());
+                }
+                sites_.push_back(x_[first + atoms[0]] + site.toRVec());
+                siteToCentre_.emplace_back(0, 0, 0);
+                if (isRigid && mass > 0)
+                {
+                    centre *= 1 / mass;
+                    siteToCentre_.back() = centre - site;
+                    for (size_t k = 0; k < atoms.size(); k++)
+                    {
+                        toCentre_[first + atoms[k]] = centre - places[k];
+                    }
+                }
             }
-            else
-            {
-                isRigid = isRigid && areConstrained[kind[a]][ofMolecule];
-            }
-            mass += atoms_.mass[a];
         }
-        if (!isRigid || mass <= 0)
+    }
+}
+
+double FmmLJSplitMeasurement::Impl::farthestExclusion() const
+{
+    real farthest2 = 0;
+    int  first     = 0; // group of a molecule
+    for (const gmx_molblock_t& molblock : mtop_.molblock)
+    {
+        const FmmLJGroups& groups = split_.groupsOf(molblock.type);
+        for (int m = 0; m < molblock.nmol; m++, first += static_cast<int>(groups.atoms.size()))
+        {
+            for (const auto& [a, b] : groups.excluding)
+            {
+                rvec dx;
+                pbc_dx(&pbc_, sites_[first + a], sites_[first + b], dx);
+                farthest2 = std::max(farthest2, norm2(dx));
+            }
+        }
+    }
+    return std::sqrt(farthest2);
+}
+
+std::vector<int> FmmLJSplitMeasurement::Impl::sample(const int mostAtoms) const
+{
+    std::vector<int> groups   = shuffled(split_.numGroups());
+    int              numAtoms = 0;
+    for (size_t g = 0; g < groups.size(); g++)
+    {
+        if (numAtoms >= mostAtoms)
+        {
+            groups.resize(g);
+            break;
+        }
+        numAtoms += split_.start()[groups[g] + 1] - split_.start()[groups[g]];
+    }
+    return groups;
+}
+
+void FmmLJSplitMeasurement::Impl::addPairsOfAtoms(const int         group,
+                                                  const Potentials& potentials,
+                                                  OfGroup*          ofGroup) const
+{
+    const int    firstAtom = split_.start()[group];
+    const size_t numRadii  = potentials.shorter.size();
+    for (int a = firstAtom; a < split_.start()[group + 1]; a++)
+    {
+        const int i          = split_.atoms()[a];
+        DVec*     forces     = &ofGroup->forces[(a - firstAtom) * numRadii];
+        auto      pairSearch = search_.startPairSearch(AnalysisNeighborhoodPositions(x_[i]));
+        AnalysisNeighborhoodPair pair;
+        while (pairSearch.findNextPair(&pair))
+        {
+            const int   j = pair.refIndex();
+            const auto& lj =
+                    mtop_.ffparams.iparams[atoms_.type[i] * mtop_.ffparams.atnr + atoms_.type[j]].lj;
+            if (j == i || (lj.c6 == 0 && lj.c12 == 0) || atoms_.areExcluded(i, j))
+            {
+                continue;
+            }
+            const Distance distance(pair.distance2());
+            const PairTerm full = potentials.full(distance, lj.c6, lj.c12);
+            const DVec     dx(pair.dx()[XX], pair.dx()[YY], pair.dx()[ZZ]);
+            const DVec     betweenCentres = dx + toCentre_[j] - toCentre_[i];
+            for (size_t k = 0; k < numRadii; k++)
+            {
+                const PairTerm shorter = potentials.shorter[k](distance, lj.c6, lj.c12);
+                ofGroup->addPair(k,
+                                 { shorter.force - full.force, shorter.energy - full.energy },
+                                 dx,
+                                 betweenCentres,
+                                 &forces[k]);
+            }
+        }
+    }
+}
+
+void FmmLJSplitMeasurement::Impl::addPairsOfSites(const int         group,
+                                                  const Potentials& potentials,
+                                                  OfGroup*          ofGroup) const
+{
+    auto pairSearch = siteSearch_.startPairSearch(AnalysisNeighborhoodPositions(sites_[group]));
+    AnalysisNeighborhoodPair pair;
+    while (pairSearch.findNextPair(&pair))
+    {
+        const int other = pair.refIndex();
+        if (other == group)
         {
             continue;
         }
-        DVec              centre = { 0, 0, 0 }; // seen from the heavy atom, as the atoms are
-        std::vector<DVec> place;
-        for (const int a : group)
+        const int      entry = split_.types()[group] * split_.numTypes() + split_.types()[other];
+        const double   c6 = split_.c6()[entry], c12 = split_.c12()[entry];
+        const Distance distance(pair.distance2());
+        const PairTerm full = potentials.full(distance, c6, c12);
+        const DVec     dx(pair.dx()[XX], pair.dx()[YY], pair.dx()[ZZ]);
+        const DVec     betweenCentres = dx + siteToCentre_[other] - siteToCentre_[group];
+        for (size_t k = 0; k < potentials.shorter.size(); k++)
         {
-            rvec dx;
-            pbc_dx(&pbc_, x_[a], x_[heavy], dx);
-            place.emplace_back(dx[XX], dx[YY], dx[ZZ]);
-            centre += place.back() * (atoms_.mass[a] / mass);
-        }
-        for (size_t k = 0; k < group.size(); k++)
-        {
-            toCentre[group[k]] = centre - place[k];
+            const PairTerm shorter = potentials.shorter[k](distance, c6, c12);
+            ofGroup->addPair(k,
+                             { full.force - shorter.force, full.energy - shorter.energy },
+                             dx,
+                             betweenCentres,
+                             &ofGroup->siteForces[k]);
         }
     }
-    return toCentre;
 }
 
-std::vector<FmmLJSplitErrors> FmmLJSplitMeasurement::Impl::errors(const FmmLJSplit&      split,
-                                                                  ArrayRef<const double> radii,
-                                                                  const int              mostAtoms)
+std::vector<FmmLJSplitErrors> FmmLJSplitMeasurement::Impl::errors(ArrayRef<const double> radii,
+                                                                  const int mostAtoms) const
 {
-    const int                 numTypes = split.numTypes();
-    const LennardJones        longLJ(inputrec_.vdw_modifier, inputrec_.rvdw, inputrec_.rvdw_switch);
-    std::vector<LennardJones> shortLJ;
-    for (const double radius : radii)
-    {
-        shortLJ.emplace_back(InteractionModifiers::ForceSwitch, radius, radius - FmmLJSplit::c_switchRange);
-    }
-    // Both are linear in their parameters
-    const auto addPair = [&](int i, int j, double r, ArrayRef<PairTerm> change)
-    {
-        const auto& lj =
-                mtop_.ffparams.iparams[atoms_.type[i] * mtop_.ffparams.atnr + atoms_.type[j]].lj;
-        const int      entry = 2 * (split.atomTypes()[i] * numTypes + split.atomTypes()[j]);
-        const PairTerm far =
-                longLJ(r, split.nbfp()[entry] / 6 - lj.c6, split.nbfp()[entry + 1] / 12 - lj.c12);
-        for (size_t k = 0; k < shortLJ.size(); k++)
-        {
-            const PairTerm near =
-                    shortLJ[k](r, split.shortNbfp()[entry] / 6, split.shortNbfp()[entry + 1] / 12);
-            change[k] = { far.force + near.force, far.energy + near.energy };
-        }
-    };
-
-    // What a light atom loses its heavy atom has, so that the two are taken together
-    std::vector<std::vector<int>> groups    = groupsOfLightAtoms(split, mtop_);
-    const std::vector<DVec>       toCentre  = toCentres(split, groups);
-    const double                  numGroups = static_cast<double>(groups.size());
-    takeSample(&groups, mostAtoms);
+    const Potentials       potentials(split_.settings().whole, radii);
+    const std::vector<int> groups   = sample(mostAtoms);
+    const size_t           numRadii = radii.size();
 
     // Sums of a block have an order of their own, whatever the number of threads
     constexpr int     c_blocks = 256;
-    const int         numRadii = static_cast<int>(radii.size());
     std::vector<Sums> sums(c_blocks * numRadii);
 #pragma omp parallel for schedule(dynamic) num_threads(gmx_omp_get_max_threads())
     for (int block = 0; block < c_blocks; block++)
     {
-        std::vector<PairTerm> change(numRadii);
-        std::vector<DVec>     difference(numRadii);
-        std::vector<Sums>     ofGroup(numRadii);
+        OfGroup ofGroup(numRadii);
         for (size_t g = block; g < groups.size(); g += c_blocks)
         {
-            std::fill(ofGroup.begin(), ofGroup.end(), Sums());
-            for (const int i : groups[g])
+            const int    first    = split_.start()[groups[g]];
+            const size_t numAtoms = split_.start()[groups[g] + 1] - first;
+            ofGroup.clear(numAtoms);
+            addPairsOfAtoms(groups[g], potentials, &ofGroup);
+            addPairsOfSites(groups[g], potentials, &ofGroup);
+            ofGroup.finish(split_.weights().subArray(first, numAtoms));
+            for (size_t k = 0; k < numRadii; k++)
             {
-                std::fill(difference.begin(), difference.end(), DVec(0, 0, 0));
-                auto pairSearch = search_.startPairSearch(AnalysisNeighborhoodPositions(x_[i]));
-                AnalysisNeighborhoodPair pair;
-                while (pairSearch.findNextPair(&pair))
-                {
-                    const int j = pair.refIndex();
-                    if (j == i || atoms_.areExcluded(i, j))
-                    {
-                        continue;
-                    }
-                    addPair(i, j, std::sqrt(pair.distance2()), change);
-                    const DVec dx(pair.dx()[XX], pair.dx()[YY], pair.dx()[ZZ]);
-                    const DVec betweenCentres = dx + toCentre[j] - toCentre[i];
-                    for (int k = 0; k < numRadii; k++)
-                    {
-                        const DVec force = dx * change[k].force;
-                        difference[k] += force;
-                        ofGroup[k].energy += 0.5 * change[k].energy;
-                        for (int d = 0; d < DIM; d++)
-                        {
-                            ofGroup[k].virial[d] += 0.5 * force[d] * betweenCentres[d];
-                        }
-                    }
-                }
-                for (int k = 0; k < numRadii; k++)
-                {
-                    ofGroup[k].square += difference[k].norm2();
-                }
-            }
-            for (int k = 0; k < numRadii; k++)
-            {
-                ofGroup[k].setSquares();
-                sums[block * numRadii + k].add(ofGroup[k]);
+                sums[block * numRadii + k].add(ofGroup.sums[k]);
             }
         }
     }
 
-    int numAtoms = 0;
-    for (const std::vector<int>& group : groups)
-    {
-        numAtoms += static_cast<int>(group.size());
-    }
-    const double                  numSampled = static_cast<double>(groups.size());
-    const double                  part       = numSampled / numGroups;
-    const double                  toBar      = numGroups * c_presfac / volume_;
-    std::vector<FmmLJSplitErrors> errors(numRadii);
-    for (int k = 0; k < numRadii; k++)
+    std::vector<FmmLJSplitErrors> errors;
+    for (size_t k = 0; k < numRadii; k++)
     {
         Sums sum;
         for (int block = 0; block < c_blocks; block++)
         {
             sum.add(sums[block * numRadii + k]);
         }
-        FmmLJSplitErrors& error = errors[k];
-        error.energy            = sum.energy / part;
-        if (coulombForce_ > 0 && sum.square > 0)
-        {
-            const double meanSquare = sum.square / numAtoms;
-            const double deviation = standardError(sum.square, sum.squareOfSquare, numSampled, part)
-                                     * numSampled / numAtoms;
-            error.force          = std::sqrt(meanSquare) / coulombForce_;
-            error.forceDeviation = error.force * deviation / (2 * meanSquare);
-        }
-        for (int d = 0; d < DIM && inputrec_.pbcType != PbcType::No; d++)
-        {
-            error.pressure[d] = toBar * sum.virial[d] / numSampled;
-            error.pressureDeviation[d] =
-                    toBar * standardError(sum.virial[d], sum.virialSquare[d], numSampled, part);
-        }
+        errors.push_back(errorsOfSums(sum, static_cast<double>(groups.size())));
+        errors.back().energy -= split_.excludedEnergy(radii[k]);
     }
     return errors;
 }
 
-FmmLJSplitMeasurement::FmmLJSplitMeasurement(const t_inputrec&    inputrec,
+FmmLJSplitErrors FmmLJSplitMeasurement::Impl::errorsOfSums(const Sums& sum, const double numSampled) const
+{
+    FmmLJSplitErrors error;
+    const double     numGroups = split_.numGroups();
+    const double     part      = numSampled / numGroups;
+    if (numSampled == 0)
+    {
+        return error;
+    }
+    error.energy = sum.energy / part;
+    if (coulombForce_ > 0 && sum.square > 0)
+    {
+        // Of all atoms, those without Lennard-Jones included
+        const double perAtom    = numGroups / mtop_.natoms;
+        const double meanSquare = perAtom * sum.square / numSampled;
+        error.force             = std::sqrt(meanSquare) / coulombForce_;
+        error.forceDeviation    = error.force * perAtom
+                               * standardError(sum.square, sum.squareOfSquare, numSampled, part)
+                               / (2 * meanSquare);
+    }
+    const double toBar = numGroups * c_presfac / volume_;
+    for (int d = 0; d < DIM && inputrec_.pbcType != PbcType::No; d++)
+    {
+        error.pressure[d] = toBar * sum.virial[d] / numSampled;
+        error.pressureDeviation[d] =
+                toBar * standardError(sum.virial[d], sum.virialSquare[d], numSampled, part);
+    }
+    return error;
+}
+
+FmmLJSplitMeasurement::FmmLJSplitMeasurement(const FmmLJSplit&    split,
+                                             const t_inputrec&    inputrec,
                                              const gmx_mtop_t&    mtop,
                                              const matrix         box,
                                              ArrayRef<const RVec> x) :
-    impl_(std::make_unique<Impl>(inputrec, mtop, box, x))
+    impl_(std::make_unique<Impl>(split, inputrec, mtop, box, x))
 {
 }
 
@@ -552,40 +698,44 @@ double FmmLJSplitMeasurement::coulombForce() const
     return impl_->coulombForce_;
 }
 
-std::vector<FmmLJSplitErrors> FmmLJSplitMeasurement::errors(const FmmLJSplit&      split,
-                                                            ArrayRef<const double> radii,
-                                                            const int              mostAtoms) const
+double FmmLJSplitMeasurement::farthestExclusion() const
 {
-    return impl_->errors(split, radii, mostAtoms);
+    return impl_->farthestExclusion();
 }
 
-std::pair<size_t, FmmLJSplitErrors> FmmLJSplitMeasurement::leastRadius(const FmmLJSplit&      split,
-                                                                       ArrayRef<const double> radii,
-                                                                       const double allowedForce,
-                                                                       const double allowedPressure,
-                                                                       const int    mostAtoms) const
+std::vector<FmmLJSplitErrors> FmmLJSplitMeasurement::errors(ArrayRef<const double> radii,
+                                                            const int              mostAtoms) const
+{
+    return impl_->errors(radii, mostAtoms);
+}
+
+std::pair<size_t, FmmLJSplitErrors> FmmLJSplitMeasurement::firstRadius(ArrayRef<const double> radii,
+                                                                       const Decision& isGoodEnough,
+                                                                       const int mostAtoms) const
 {
     constexpr int c_more = 4; // halves standard errors
     const int     numAll = impl_->mtop_.natoms;
+    size_t        first  = 0; // those before are not good enough
     for (int numAtoms = mostAtoms;; numAtoms = (numAtoms > numAll / c_more ? numAll : c_more * numAtoms))
     {
-        const std::vector<FmmLJSplitErrors> measured = errors(split, radii, numAtoms);
-        size_t                              k        = 0;
-        std::optional<bool>                 isWithin = false;
-        while (k < measured.size() && isWithin == std::make_optional(false))
+        const std::vector<FmmLJSplitErrors> measured =
+                errors(radii.subArray(first, radii.size() - first), numAtoms);
+        size_t              k        = 0;
+        std::optional<bool> decision = isGoodEnough(measured[0]);
+        while (decision == std::make_optional(false) && ++k < measured.size())
         {
-            isWithin = measured[k].areWithin(allowedForce, allowedPressure);
-            k += (isWithin == std::make_optional(false)) ? 1 : 0;
+            decision = isGoodEnough(measured[k]);
         }
         // Of all atoms there are no standard errors
-        if (isWithin || numAtoms >= numAll)
+        if (decision || numAtoms >= numAll)
         {
-            return { k, measured[std::min(k, measured.size() - 1)] };
+            return { first + k, measured[std::min(k, measured.size() - 1)] };
         }
+        first += k;
         if (c_more * numAtoms >= c_slow)
         {
             std::fprintf(stderr,
-                         "Measuring Lennard-Jones in two pair lists at %d atoms\n",
+                         "Measuring what the split of Lennard-Jones changes at %d atoms\n",
                          std::min(numAll, c_more * numAtoms));
         }
     }

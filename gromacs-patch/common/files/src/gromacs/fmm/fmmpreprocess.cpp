@@ -159,7 +159,7 @@ void checkFmmInputrec(t_inputrec* ir, FmmWarningHandler* wi)
            "does not use epsilon-surface; use epsilon-surface = 0 and choose the surroundings with "
            "fmm-boundary");
     refuse(parameters.ljRadius > ir->rvdw,
-           "with fmm-lj-radius beyond rvdw has no use for a short list; use a smaller "
+           "with fmm-lj-radius beyond rvdw has no use for a split; use a smaller "
            "fmm-lj-radius, or 0 for automatic");
     refuse(ir->pbcType != PbcType::Xyz && ir->pbcType != PbcType::XY && ir->pbcType != PbcType::No,
            formatString("does not work with pbc = %s; use pbc = xyz, xy or no",
@@ -310,26 +310,30 @@ void settleFmmLJSplit(const gmx_mtop_t&          mtop,
         if (isAsked)
         {
             addFmmNote(wi,
-                       "fmm-lj = split changes nothing here. Lennard-Jones interactions are in one "
-                       "list: " + whyNot
-                               + ".");
+                       "fmm-lj = split changes nothing here. Lennard-Jones interactions of all "
+                       "pairs of atoms are in one list: "
+                               + whyNot + ".");
         }
         return;
     }
-    const std::string what = formatString(
-            "%.0f %% of the pairs that pair lists compute now, with a list of light atoms up to "
-            "%.2f nm. At these coordinates it changes %s",
+    const bool        hasPressure = ir.pbcType != PbcType::No && !isFilm(ir.pbcType, ir.nwall);
+    const std::string what        = formatString(
+            "%.0f %% of the pairs that the pair list has now. Atoms have Lennard-Jones "
+                   "interactions "
+                   "up to %.2f nm. Beyond that groups of a heavy atom and its hydrogens have them, from "
+                   "their centres. At these coordinates this changes %s.%s",
             100 * choice->cost,
             choice->settings.radius,
-            choice->errors.description().c_str());
+            choice->errors.description().c_str(),
+            hasPressure ? " The pressure is corrected for that." : "");
     if (isAsked)
     {
         choice->settings.store(builder);
-        addFmmNote(wi, "Lennard-Jones interactions are split into two lists: " + what + ".");
+        addFmmNote(wi, "Lennard-Jones interactions are split: mdrun computes " + what);
     }
     else
     {
-        addFmmNote(wi, "fmm-lj = split would compute " + what + ".");
+        addFmmNote(wi, "fmm-lj = split would compute " + what);
     }
 }
 

@@ -37,7 +37,7 @@ void checkFmmSystem(const gmx_mtop_t&    mtop,
                     const MDLogger&      logger,
                     FmmWarningHandler*   wi);
 
-/*! \brief Settles how Lennard-Jones is split into two lists and stores it, or notes what a split would save
+/*! \brief Settles how Lennard-Jones is split and stores it, or notes what a split would save
  *
  * \param[in]  mtop      The system
  * \param[in]  inputrec  The options

@@ -92,15 +92,12 @@ std::string whyNoFmmOnRanks(const t_inputrec& inputrec,
                 numDomainsAlongZ);
     }
     const FmmParameters parameters = fmmParameters(inputrec);
-    const bool          isSplit    = (parameters.lj == FmmLJ::Split);
-    if (inputrec.pbcType == PbcType::XY || isSplit)
+    if (inputrec.pbcType == PbcType::XY)
     {
         if (fmmTarget == TaskTarget::Gpu || *nonbondedTarget == TaskTarget::Gpu)
         {
-            return formatString(
-                    "coulombtype = FMM with %s runs on GPUs of one rank only. Start one rank for "
-                    "each simulation (-ntmpi 1), or use mdrun -nb cpu and leave -fmm gpu out.",
-                    isSplit ? "fmm-lj = split" : "pbc = xy");
+            return "coulombtype = FMM with pbc = xy runs on GPUs of one rank only. Start one rank "
+                   "for each simulation (-ntmpi 1), or use mdrun -nb cpu and leave -fmm gpu out.";
         }
         *nonbondedTarget = TaskTarget::Cpu;
     }

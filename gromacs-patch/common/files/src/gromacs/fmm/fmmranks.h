@@ -43,7 +43,7 @@ struct FmmRankWork;
  * \param[in]     numFmmGpus       The user's number with mdrun -fmmgpus, 0 without
  * \param[in]     fmmTarget        The user's choice with mdrun -fmm
  * \param[in,out] nonbondedTarget  The user's choice with mdrun -nb; with ranks that are processes,
- * with pbc = xy and with fmm-lj = split then the CPU, if that was left to mdrun
+ * and with pbc = xy then the CPU, if that was left to mdrun
  */
 std::string whyNoFmmOnRanks(const t_inputrec& inputrec,
                             int               numPmeRanks,

@@ -17,10 +17,12 @@
 #include <functional>
 #include <iterator>
 #include <memory>
+#include <numeric>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "gromacs/mdtypes/inputrec.h"
 #include "gromacs/mdtypes/simulation_workload.h"
 #include "gromacs/pbcutil/pbc.h"
 #include "gromacs/timing/cyclecounter.h"
@@ -36,6 +38,8 @@
 #include "fmmgpu.h"
 #include "fmmgpuranks.h"
 #include "fmmgpusteps.h"
+#include "fmmljsplit.h"
+#include "fmmljsplitchoice.h"
 #include "fmmopensystem.h"
 #include "fmmpairlist.h"
 #include "fmmperturbation.h"
@@ -43,6 +47,8 @@
 #include "fmmranks.h"
 #include "fmmremeasure.h"
 #include "fmmreport.h"
+#include "fmmsiteenergies.h"
+#include "fmmsites.h"
 #include "fmmslab.h"
 #include "fmmstep.h"
 #include "fmmsystem.h"
@@ -470,6 +476,7 @@ public:
         {
             gpuSteps_ = std::make_unique<FmmGpuSteps>(*plan, gpu_.get(), wcycle_);
             gpuSteps_->setAtoms(mtop_.natoms, perturbation_ != nullptr);
+            gpuSteps_->setSites(sites_.get(), siteLists_, fmmBox(parameters_.periodicity, box));
         }
         plan_ = std::move(plan);
         box_  = fmmBox(parameters_.periodicity, box);
@@ -508,6 +515,90 @@ public:
         {
             mdlog_ = nullptr; // Once is enough
         }
+    }
+
+    //! See FmmSolver::splitLennardJones()
+    void splitLennardJones(const t_inputrec&    inputrec,
+                           const FmmSiteLists&  lists,
+                           const matrix         box,
+                           ArrayRef<const RVec> x,
+                           const MDLogger&      mdlog)
+    {
+        const std::unique_ptr<FmmLJSplit> split = FmmLJSplit::make(inputrec, mtop_);
+        if (split == nullptr || plan_ == nullptr)
+        {
+            return; // or the main rank computes them
+        }
+        FmmLJSplit::checkResources();
+        if (!ranks_ || isMainRank(ranks_->commrec()))
+        {
+            checkLJSplit(*split, inputrec, mtop_, box, x, parameters_.accuracy, mdlog);
+        }
+        const int           numPeriodic = plan_->isOpen()                                  ? 0
+                                          : parameters_.periodicity == FmmPeriodicity::Box ? DIM
+                                                                                           : DIM - 1;
+        const FmmSitesSetup setup       = { mtop_.natoms,
+                                            numPeriodic,
+                                            split->buffer(inputrec, mtop_, lists),
+                                            numThreads_,
+                                      gpu_ ? gpu_->deviceId() : -1 };
+        std::vector<int>    all(split->numGroups());
+        std::iota(all.begin(), all.end(), 0);
+        sites_ = std::make_unique<FmmSites>(*split, all, setup);
+        if (lists.interval > 0)
+        {
+            sites_->addAtoms(*split, mtop_, setup);
+        }
+        siteLists_        = lists;
+        siteLists_.radius = split->radius() + setup.buffer;
+        if (gpuSteps_)
+        {
+            gpuSteps_->setSites(sites_.get(), siteLists_, box_);
+        }
+        logFmmSiteLists(siteLists_, split->settings().whole.cutoff + setup.buffer, mdlog);
+        const int numEnergyGroups = inputrec.opts.ngener - inputrec.nwall;
+        if (numEnergyGroups > 1)
+        {
+            GMX_RELEASE_ASSERT(!gpu_, "Energies of groups are computed on the CPU");
+            siteEnergies_ = std::make_unique<FmmSiteEnergies>(*split, mtop_, numEnergyGroups, setup);
+        }
+    }
+
+    //! Adds Lennard-Jones interactions of groups on the CPU, with coordinates of and forces on all atoms
+    void calculateSites(ArrayRef<const RVec> x,
+                        const StepWorkload&  stepWork,
+                        ForceWithVirial*     forceWithVirial,
+                        gmx_enerdata_t*      enerd)
+    {
+        if (stepWork.doNeighborSearch || !haveSiteLists_)
+        {
+            sites_->search(x.data(), box_, nullptr);
+            haveSiteLists_ = true;
+            if (siteEnergies_)
+            {
+                siteEnergies_->listsAreOld();
+            }
+        }
+        const bool        needsSums = stepWork.computeEnergy || stepWork.computeVirial;
+        const FmmSiteSums plain = sites_->calculate(x, box_, needsSums, forceWithVirial->force_);
+        FmmSiteSums       sums  = sites_->withConstants(plain, box_);
+        if (siteEnergies_ && stepWork.computeEnergy)
+        {
+            siteEnergies_->addTo(x, box_, plain[0], sites_->addsConstants(), enerd);
+            sums[0] = 0;
+        }
+        addFmmSiteSums(sums, stepWork, forceWithVirial, enerd);
+    }
+
+    //! The same on one of several ranks, with coordinates of and forces on its home atoms
+    void calculateSitesOnRank(ArrayRef<const RVec> x,
+                              const StepWorkload&  stepWork,
+                              ForceWithVirial*     forceWithVirial,
+                              gmx_enerdata_t*      enerd)
+    {
+        ForceWithVirial ofAll = ranks_->clearedForces(stepWork);
+        calculateSites(ranks_->gather(x), stepWork, &ofAll, enerd);
+        ranks_->addHomeForces(ofAll, forceWithVirial);
     }
 
     //! Throws when a step on the CPU has failed at these coordinates, with the names of atoms that stand at one place
@@ -834,6 +925,13 @@ public:
     std::unique_ptr<FmmPerturbation> perturbation_;
     //! Whether the log tells of these
     bool isPerturbationLogged_ = false;
+    //! Empty where Lennard-Jones is not split
+    std::unique_ptr<FmmSites> sites_;
+    FmmSiteLists              siteLists_;
+    //! Whether pairs of sites were searched on the CPU since atoms were set
+    bool haveSiteLists_ = false;
+    //! Empty with one energy group
+    std::unique_ptr<FmmSiteEnergies> siteEnergies_;
     //! Empty on one rank
     std::unique_ptr<FmmRanks> ranks_;
     //! Whether the library divides the FMM over them
@@ -880,6 +978,15 @@ FmmSolver::FmmSolver(const FmmParameters&       parameters,
 }
 
 FmmSolver::~FmmSolver() = default;
+
+void FmmSolver::splitLennardJones(const t_inputrec&    inputrec,
+                                  const FmmSiteLists&  lists,
+                                  const matrix         box,
+                                  ArrayRef<const RVec> x,
+                                  const MDLogger&      mdlog)
+{
+    impl_->splitLennardJones(inputrec, lists, box, x, mdlog);
+}
 
 std::string FmmSolver::description() const
 {
@@ -1023,6 +1130,15 @@ void FmmSolver::setHomeAtoms(ArrayRef<const int> home)
     {
         impl_->gpuRanks_->setHomeAtoms(home);
     }
+    else if (impl_->sites_)
+    {
+        impl_->sites_->setHomeAtoms(home);
+        if (impl_->siteEnergies_)
+        {
+            impl_->siteEnergies_->setHomeAtoms(home);
+        }
+        impl_->haveSiteLists_ = false;
+    }
     if (impl_->isDivided_)
     {
         impl_->setDividedAtoms(home);
@@ -1061,18 +1177,24 @@ void FmmSolver::calculate(ArrayRef<const RVec> x,
     {
         impl_->calculateAndCount(
                 x.subArray(0, impl_->ranks_->home().size()), box, stepWork, step, forceWithVirial, enerd);
-        return;
     }
-    if (impl_->ranks_)
+    else if (impl_->ranks_)
     {
         const StepWorkload work   = impl_->ranks_->workOfThisRank(stepWork);
         const auto         xOfAll = impl_->ranks_->gather(x);
         ForceWithVirial    ofAll  = impl_->ranks_->clearedForces(work);
         impl_->calculateAndCount(xOfAll, box, work, step, &ofAll, enerd);
         impl_->ranks_->addHomeForces(ofAll, forceWithVirial);
-        return;
     }
-    impl_->calculateAndCount(x, box, stepWork, step, forceWithVirial, enerd);
+    else
+    {
+        impl_->calculateAndCount(x, box, stepWork, step, forceWithVirial, enerd);
+    }
+    if (impl_->sites_)
+    {
+        impl_->ranks_ ? impl_->calculateSitesOnRank(x, stepWork, forceWithVirial, enerd)
+                      : impl_->calculateSites(x, stepWork, forceWithVirial, enerd);
+    }
 }
 
 void FmmSolver::setLambda(real lambda)

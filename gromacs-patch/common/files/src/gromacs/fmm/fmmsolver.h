@@ -27,6 +27,7 @@ class GpuEventSynchronizer;
 struct gmx_enerdata_t;
 struct gmx_mtop_t;
 struct gmx_wallcycle;
+struct t_inputrec;
 
 namespace gmx
 {
@@ -38,6 +39,7 @@ class ForceWithVirial;
 class MDLogger;
 class StepWorkload;
 struct FmmParameters;
+struct FmmSiteLists;
 struct GridCorners;
 
 //! Returns why the FMM cannot run on the device with this number, for a slab if \p isSlab; empty if it can
@@ -87,6 +89,22 @@ public:
               gmx_wallcycle*             wcycle,
               const DeviceStreamManager& gpuStreams);
     ~FmmSolver();
+
+    /*! \brief Has Lennard-Jones interactions of groups computed, too, where the input record splits them
+     *
+     * Throws where these coordinates are not those that it can be split for.
+     *
+     * \param[in] inputrec  The input record, with the shorter cut-off of the pair list
+     * \param[in] lists     Of what pairs of atoms are left to the GPU
+     * \param[in] box       Box of the .tpr file, on the main rank
+     * \param[in] x         Its coordinates, on the main rank
+     * \param[in] mdlog     The log
+     */
+    void splitLennardJones(const t_inputrec&    inputrec,
+                           const FmmSiteLists&  lists,
+                           const matrix         box,
+                           ArrayRef<const RVec> x,
+                           const MDLogger&      mdlog);
 
     //! Returns the parameters in use, as text
     std::string description() const;

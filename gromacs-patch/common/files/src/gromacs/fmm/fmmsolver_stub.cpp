@@ -57,6 +57,14 @@ std::string FmmSolver::description() const
 
 void FmmSolver::keepChoice(FmmChoice* /*choice*/) {}
 
+void FmmSolver::splitLennardJones(const t_inputrec& /*inputrec*/,
+                                  const FmmSiteLists& /*lists*/,
+                                  const matrix /*box*/,
+                                  ArrayRef<const RVec> /*x*/,
+                                  const MDLogger& /*mdlog*/)
+{
+}
+
 double FmmSolver::expectedError() const
 {
     return 0;

@@ -25,9 +25,9 @@
 struct gmx_enerdata_t;
 struct gmx_ffparams_t;
 struct gmx_moltype_t;
+struct gmx_mtop_t;
 struct gmx_wallcycle;
 struct interaction_const_t;
-struct shift_consts_t;
 struct t_commrec;
 struct t_inputrec;
 
@@ -67,17 +67,17 @@ double startLambdaOfCoulomb(const t_inputrec& inputrec);
 //! Returns whether a neural network computes interactions
 bool hasNeuralNetworkPotential(const t_inputrec& inputrec);
 
-/*! \brief Returns constants of Lennard-Jones interactions alone, whose force is switched
+/*! \brief Returns the radius of a list of pairs of single atoms that is used for so many steps
  *
- * \param[in] cutoff       Cut-off
- * \param[in] switchRange  Range of the switch before it
- * \param[in] dispersion   Constants of the switch
- * \param[in] repulsion    Constants of the switch
+ * It is that of groups of eight atoms with single ones. 0 where the input record has no tolerance to make it by.
  */
-std::unique_ptr<interaction_const_t> forceSwitchedVanDerWaals(real                  cutoff,
-                                                              real                  switchRange,
-                                                              const shift_consts_t& dispersion,
-                                                              const shift_consts_t& repulsion);
+real fmmListRadius(const gmx_mtop_t&    mtop,
+                   const t_inputrec&    inputrec,
+                   const matrix         box,
+                   ArrayRef<const RVec> x,
+                   int                  nstlist);
+//! Returns constants of interactions of an input record
+interaction_const_t makeFmmInteractionConstants(const t_inputrec& inputrec, const gmx_mtop_t& mtop);
 
 /*! \brief Returns pairs of atoms of a molecule that are bound to one another
  *
@@ -86,6 +86,8 @@ std::unique_ptr<interaction_const_t> forceSwitchedVanDerWaals(real              
 std::vector<std::pair<int, int>> boundPairs(const gmx_moltype_t& moltype);
 //! Returns pairs of atoms of a molecule that a constraint or rigid water keeps at their distance
 std::vector<std::pair<int, int>> constrainedPairs(const gmx_moltype_t& moltype);
+//! Returns pairs of virtual sites of a molecule and the atoms that they are put in their places by
+std::vector<std::pair<int, int>> virtualSitePairs(const gmx_moltype_t& moltype);
 //! Returns whether pair interactions are those of Lennard-Jones, with r^-12
 bool usesLennardJones(const gmx_ffparams_t& ffparams);
 

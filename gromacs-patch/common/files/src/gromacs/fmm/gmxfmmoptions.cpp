@@ -244,10 +244,11 @@ void FmmOptions::addOutput(KeyValueTreeObjectBuilder* builder) const
           "measure errors at the start of mdrun, and choose by them what is automatic",
           std::string(values_.measure ? "yes" : "no"));
     write(c_ljTag,
-          "Lennard-Jones interactions in one list, or hydrogens with little of it in a shorter "
-          "one: " + allNames(c_ljChoice),
+          "Lennard-Jones interactions of all pairs of atoms, or beyond a radius of groups at their "
+          "centres: "
+                  + allNames(c_ljChoice),
           lj_);
-    write(c_ljRadiusTag, "radius of the shorter list (nm); 0: automatic", values_.ljRadius);
+    write(c_ljRadiusTag, "that radius (nm); 0: automatic", values_.ljRadius);
 }
 
 std::vector<std::string> FmmOptions::errors() const
@@ -299,7 +300,7 @@ std::vector<std::string> FmmOptions::errors() const
                        formatString("%g at least, or 0 for automatic", c_leastLJRadius)));
     require(values_.ljRadius < c_leastLJRadius || equalCaseInsensitive(lj_, "split"),
             formatString(
-                    "fmm-lj-radius = %g is the radius of the second list of fmm-lj = split; use "
+                    "fmm-lj-radius = %g is the radius of the pair list with fmm-lj = split; use "
                     "that, or leave it at 0",
                     values_.ljRadius));
     require(equalCaseInsensitive(backend_, "gmxfmm"), notAllowed(c_backendTag, backend_, "gmxfmm"));

@@ -134,9 +134,9 @@ struct FmmParameters
     FmmBoundary boundary = FmmBoundary::Tinfoil;
     //! Along which box vectors there are images; not an option, but what pbc and nwall say
     FmmPeriodicity periodicity = FmmPeriodicity::Box;
-    //! Lennard-Jones interactions in one or in two pair lists
+    //! Lennard-Jones interactions of all pairs of atoms, or of groups beyond a radius
     FmmLJ lj = FmmLJ::Full;
-    //! Radius of the second of two lists, 0: automatic
+    //! That radius, 0: automatic
     double ljRadius = 0;
     //! Whether mdrun measures errors at the start, and chooses by them what is automatic
     bool measure = true;

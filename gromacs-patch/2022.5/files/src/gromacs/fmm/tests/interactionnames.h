@@ -19,6 +19,8 @@ constexpr auto c_settle = F_SETTLE;
 constexpr auto c_bond = F_BONDS;
 //! The virtual site on the line between two atoms
 constexpr auto c_vsite2 = F_VSITE2;
+//! Pairs with r^-6 and r^-12
+constexpr auto c_lennardJones = F_LJ;
 
 } // namespace gmx
 

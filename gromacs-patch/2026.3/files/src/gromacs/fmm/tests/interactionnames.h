@@ -19,6 +19,8 @@ constexpr auto c_settle = InteractionFunction::SETTLE;
 constexpr auto c_bond = InteractionFunction::Bonds;
 //! The virtual site on the line between two atoms
 constexpr auto c_vsite2 = InteractionFunction::VirtualSite2;
+//! Pairs with r^-6 and r^-12
+constexpr auto c_lennardJones = InteractionFunction::LennardJonesShortRange;
 
 } // namespace gmx
 

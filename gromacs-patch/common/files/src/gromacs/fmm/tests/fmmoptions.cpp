@@ -104,10 +104,10 @@ TEST(FmmOptionsTest, WritesDefaultsToMdp)
             "fmm-boundary             = tinfoil\n"
             "; measure errors at the start of mdrun, and choose by them what is automatic\n"
             "fmm-measure              = yes\n"
-            "; Lennard-Jones interactions in one list, or hydrogens with little of it in a shorter "
-            "one: full, split\n"
+            "; Lennard-Jones interactions of all pairs of atoms, or beyond a radius of groups at "
+            "their centres: full, split\n"
             "fmm-lj                   = full\n"
-            "; radius of the shorter list (nm); 0: automatic\n"
+            "; that radius (nm); 0: automatic\n"
             "fmm-lj-radius            = 0\n"
             "; Library that computes it: gmxfmm\n"
             "fmm-backend              = gmxfmm\n",
