@@ -1,16 +1,17 @@
 #!/usr/bin/env python3
-"""Speed of mdrun on a CPU with Lennard-Jones in one list and in two (fmm-lj) -> lj-split.json, and of PME.
+"""Speed of mdrun with Lennard-Jones of all pairs of atoms and with fmm-lj = split -> lj-split.json, and of PME.
 
-Usage: lj_split.py OUT SYSTEM STEPS [ROUNDS]; SYSTEM: waterN (CHARMM's TIP3P, 648 N^3 atoms) or protein (a membrane protein as
-CHARMM-GUI writes it). Runs of PME, full and split take turns; the second half of each is timed. The record, with what grompp
-and mdrun said of errors and lists, takes the place of the system's in OUT. Needs GMXFMM_GMX.
+Usage: lj_split.py OUT SYSTEM STEPS [ROUNDS [gpu]]; SYSTEM: waterN (CHARMM's TIP3P, 648 N^3 atoms), protein (a membrane protein as
+CHARMM-GUI writes it) or bilayer (its lipids and water). Runs of PME, full and split take turns; the second half of each is timed.
+With gpu all that can be is on a GPU, PME's and full's lists are of 100 steps, and split also runs by mdrun's default options. The
+record, with what mdrun said of errors and lists, takes the place of the system's in OUT. Needs GMXFMM_GMX.
 """
 import json
 import re
 import sys
 
 import mdrun_systems  # also finds the harness
-from harness import FMM, changed, device, made, need, read_log, work_folder
+from harness import CORES, FMM, NTOMP, changed, device, gpus, made, need, read_log, work_folder
 
 KINDS = {"PME": {"coulombtype": "PME"}, "FMM, full": FMM, "FMM, split": {**FMM, "fmm-lj": "split"}}
 
@@ -20,30 +21,50 @@ def lists(log):
     return [" ".join(line.split()) for line in re.findall(r"updated every.*rlist.*", log)]
 
 
+def options(name, kind):
+    """Of mdrun on a GPU."""
+    bonded = [] if name.startswith("water") else ["-bonded", "gpu"]
+    lists = [] if kind == "FMM, split" else ["-nstlist", "100"]
+    return ["-update", "gpu", "-pin", "on", *bonded, *lists, *(["-pme", "gpu"] if kind == "PME" else [])]
+
+
+def system_of(gmx, name, folder, is_on_gpu):
+    if name == "protein":
+        return mdrun_systems.membrane_protein(gmx, folder)
+    if name == "bilayer":
+        return mdrun_systems.bilayer(gmx, folder, ["-nb", "gpu", "-ntomp", str(CORES)] if is_on_gpu else [])
+    return mdrun_systems.tip3p(gmx, folder, int(name.removeprefix("water")))
+
+
 def main():
     output, name, steps, *more = sys.argv[1:]
-    rounds = int(more[0]) if more else 3
+    rounds, is_on_gpu = int(more[0]) if more else 3, more[1:] == ["gpu"]
     gmx = need("GMXFMM_GMX")
     folder = work_folder(name)
-    if name == "protein":
-        system = mdrun_systems.membrane_protein(gmx, folder)
-    else:
-        system = mdrun_systems.tip3p(gmx, folder, int(name.removeprefix("water")))
-    speeds = {kind: [] for kind in KINDS}
+    system = system_of(gmx, name, folder, is_on_gpu)
+    speeds, ways = {}, {kind: options(name, kind) if is_on_gpu else [] for kind in KINDS}
     for kind, settings in KINDS.items():
         gmx.grompp(folder, changed(system.mdp, nsteps=steps, nstlist=20, gen_vel="yes", continuation="no", **settings), system,
                    name=kind.replace(", ", "-"))
     for _ in range(rounds):
         for kind in KINDS:
-            gmx.mdrun(folder, "-resethway", "-notunepme", name=kind.replace(", ", "-"))
-            speeds[kind].append(float(re.search(r"Performance:\s+(\S+)", read_log(folder, kind.replace(", ", "-"))).group(1)))
+            file = kind.replace(", ", "-")
+            gmx.mdrun(folder, "-resethway", "-notunepme", *ways[kind], name=file, nb="gpu" if is_on_gpu else "cpu", threads=CORES if is_on_gpu else NTOMP)
+            speeds.setdefault(kind, []).append(speed(folder, file))
+        if is_on_gpu:
+            gmx("mdrun", "-s", "FMM-split.tpr", "-deffnm", "default", "-ntomp", str(CORES), "-resethway", folder=folder)
+            speeds.setdefault("FMM, split, default options", []).append(speed(folder, "default"))
     split = read_log(folder, "FMM-split")
-    record = {"system": system.name, **made(),
+    record = {"system": system.name, **made(), **({"gpu": gpus(), "options": ways} if is_on_gpu else {}), "steps": int(steps),
               "ns_per_day": speeds, "lists": {kind: lists(read_log(folder, kind.replace(", ", "-"))) for kind in KINDS},
-              "split": " ".join(re.search(r"Lennard-Jones interactions are in two.*?kJ/mol", split, re.S).group(0).split()),
-              "time_over_pme": {kind: sorted(p / s for p, s in zip(speeds["PME"], speeds[kind]))[rounds // 2] for kind in KINDS}}
+              "split": " ".join(re.search(r"Lennard-Jones interactions are split.*?measured it\.", split, re.S).group(0).split()),
+              "time_over_pme": {kind: sorted(p / s for p, s in zip(speeds["PME"], of_kind))[rounds // 2] for kind, of_kind in speeds.items()}}
     mdrun_systems.keep(output, {"benchmark": "lj-split", "device": device()}, record, system=None)
     print(json.dumps(record, indent=1))
+
+
+def speed(folder, name):
+    return float(re.search(r"Performance:\s+(\S+)", read_log(folder, name)).group(1))
 
 
 main()

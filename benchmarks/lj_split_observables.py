@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""What a simulation gives with Lennard-Jones in one list and in two (fmm-lj) -> lj-split-observables.json.
+"""What a simulation gives with Lennard-Jones of all pairs of atoms and with fmm-lj = split -> lj-split-observables.json.
 
 Usage: lj_split_observables.py OUT PART...; PART:
   frames-water frames-protein   energy, pressure tensor and surface tension on the same frames of a run
@@ -45,7 +45,7 @@ def frames(gmx, folder, system, surfaces):
                 return single_points(gmx, folder, system, settings, f"{folder}/frames.trr", [times[k]], f"{kind}{k}", threads="2",
                                      more=("-pin", "off"))[0]
             found[kind] = [of_point(p, p.frame.box[8], surfaces) for p in pool.map(point, range(num))]
-    radii = {re.search(r"light atoms have them up\s+to ([\d.]+) nm", read_log(folder, f"split{k}-0")).group(1) for k in range(num)}
+    radii = {re.search(r"those\s+of\s+atoms\s+up\s+to\s+([\d.]+)\s+nm", read_log(folder, f"split{k}-0")).group(1) for k in range(num)}
     result = {"frames": num, "apart_ps": every * float(start["dt"]), "fmm_lj_radius_nm": sorted(radii)}
     for term in found["full"][0]:
         apart = [s[term] - f[term] for f, s in zip(found["full"], found["split"])]

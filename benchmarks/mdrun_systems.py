@@ -215,6 +215,46 @@ def membrane_protein(gmx, folder, copies=(1, 1, 1), update="gpu"):
     return system
 
 
+def bilayer(gmx, folder, mdrun=()):
+    """Lipids, water and ions of the membrane protein alone, 45,838 atoms, minimised, then 70 ps at constant pressure with PME.
+
+    mdrun: options of mdrun. The hole that the protein leaves closes partly: the box gets smaller along x and y.
+    """
+    system = membrane_protein(gmx, folder)
+    with open(system.conf) as lines:
+        lines = lines.read().splitlines()
+    groups = {"MEMB": [], "SOLV": []}
+    kept, numbers = [], {"POPC": 0, "POT": 0, "CLA": 0, "TIP3": 0}
+    for line, before in zip(lines[2:-1], ["", *lines[2:-2]]):
+        name = line[5:10].strip()
+        if name in numbers:
+            numbers[name] += line[:10] != before[:10]
+            kept.append(line)
+            groups["MEMB" if name == "POPC" else "SOLV"].append(str(len(kept)))
+    conf, top, index = (os.path.join(folder, name) for name in ("bilayer.gro", "bilayer.top", "bilayer.ndx"))
+    with open(conf, "w") as out:
+        out.write("\n".join(["bilayer", str(len(kept)), *kept, lines[-1], ""]))
+    with open(index, "w") as out:
+        for name, atoms in groups.items():
+            out.write(f"[ {name} ]\n" + "".join(" ".join(atoms[i:i + 15]) + "\n" for i in range(0, len(atoms), 15)))
+    with open(system.top) as text:
+        head = "".join(line + "\n" for line in text.read().split("[ molecules ]")[0].splitlines() if "PROA" not in line and "PROB" not in line)
+    with open(top, "w") as out:
+        out.write(head + "[ molecules ]\n" + "".join(f"{name} {number}\n" for name, number in numbers.items()))
+    mdp = changed(system.mdp, tc_grps="MEMB SOLV", tau_t="1 1", ref_t="303.15 303.15", comm_grps="MEMB SOLV", nstcomm=100, nstcalcenergy=100,
+                  nstenergy=1000)
+    made = System(f"bilayer of POPC, CHARMM36, {len(kept)} atoms", conf, top, mdp, index)
+    made.atoms = len(kept)
+    plain = {"tcoupl": "no", "pcoupl": "no"}
+    for name, settings in (("em", {"integrator": "steep", "nsteps": 150, **plain}),
+                           ("npt1", {"dt": 0.001, "nsteps": 10000, "gen-vel": "yes", "gen-temp": 303, "continuation": "no"}),
+                           ("npt2", {"nsteps": 30000})):
+        gmx.grompp(folder, changed({**mdp, "coulombtype": "PME", **settings}), made, name=name)
+        gmx("mdrun", "-s", name + ".tpr", "-deffnm", name, "-ntmpi", "1", *mdrun, folder=folder)
+        made.conf = os.path.join(folder, name + ".gro")
+    return made
+
+
 def amber_protein(gmx, folder):
     """freeenergy/restraints of the regression tests, 162 residues in TIP3P water in a dodecahedron, 21,157 atoms.
 

@@ -57,8 +57,7 @@ def speeds(records, output):
 # What the bars are of, as README calls it.
 SYSTEMS = {"water2": "SPC/E water", "water5": "SPC/E water", "water12": "SPC/E water", "tip3p": "CHARMM's TIP3P water", "protein": "membrane protein, CHARMM36m",
            "protein-as-written": "the same, as CHARMM-GUI writes it", "membrane": "membrane channel, octane", "amber": "protein in water, AMBER", "droplets": "eight droplets"}
-BARS = (("fmm", "", "FMM, fastest settings", "#1f5fa8"), ("fmm_split", "", "FMM with two pair lists, fastest settings", "#2a9d6f"),
-        ("fmm", "_default", "FMM, default options", "#9dbfe6"), ("fmm_split", "_default", "FMM with two pair lists, default options", "#a6dcc4"))
+BARS = (("fmm", "", "FMM, fastest settings", "#1f5fa8"), ("fmm", "_default", "FMM, default options", "#9dbfe6"))
 
 
 def bars(records, output):

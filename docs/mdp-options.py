@@ -47,12 +47,11 @@ OWN = {
                 "measure force errors at the start of mdrun, and choose automatic options by them. With `no` a model of liquids "
                 "chooses: too exact in a liquid, and not exact enough in a crystal. See [md.log](md-log.md)."),
     "lj": ("lj", "full, split",
-           "Lennard-Jones interactions in one pair list, or in two. `full`: all pairs of atoms have them up to `rvdw`. `split`: hydrogens with little "
-           "of it, such as those of CHARMM's water, have it at short range only, in a list of their own. Beyond it the heavy atom "
-           "has their dispersion. grompp chooses which hydrogens and how far. See [Lennard-Jones in two lists](lennard-jones.md)."),
+           "Lennard-Jones interactions of all pairs of atoms, or of groups beyond a radius. `full`: all pairs of atoms have them up to `rvdw`. "
+           "`split`: atoms have them up to a shorter radius. Beyond it groups of a heavy atom and its hydrogens have them, from "
+           "their centres. grompp chooses the radius. See [Lennard-Jones of groups](lennard-jones.md)."),
     "lj-radius": ("ljRadius", "at least 0.4; 0: automatic",
-                  "radius of the second list of `fmm-lj = split`, in nm. With one light atoms have Lennard-Jones interactions with one "
-                  "another, too."),
+                  "cut-off of pairs of atoms with `fmm-lj = split`, in nm"),
     "backend": (None, "gmxfmm", "the library that computes. There is no other choice in 2022.5; 2026.3 has two of its own beside "
                                 "it, which come without a library."),
 }

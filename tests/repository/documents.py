@@ -215,8 +215,8 @@ def check_figures():
         if not row:
             problems.append(f"README.md: no row for {words}, {atoms:,} atoms")
             continue
-        pme, fmm, split = (records[name].get(key + "_ns_per_day") for key in ("pme", "fmm", "fmm_split"))
-        check_row(path, text, row, [cell.strip() for cell in row[1].split("|")], [pme, fmm, over(fmm, pme), split, over(split, pme)])
+        pme, fmm = (records[name].get(key + "_ns_per_day") for key in ("pme", "fmm"))
+        check_row(path, text, row, [cell.strip() for cell in row[1].split("|")], [pme, fmm, over(fmm, pme)])
     for name in re.findall(r'^SYSTEMS = \{(.*?)\}', (ROOT / "benchmarks/plot.py").read_text(), re.M | re.S)[0].split('": ')[:-1]:
         name = name.rpartition('"')[2]
         drawn = (ROOT / "benchmarks/results/nvidia-h200/mdrun-bars.svg").read_text()
@@ -225,21 +225,20 @@ def check_figures():
             problems.append(f"mdrun-bars.svg has no bar of {ratio}, {name}: run benchmarks/plot.py on mdrun.json")
     path = ROOT / "docs" / "measurements.md"
     text = path.read_text()
-    found = list(re.finditer(r"^\| `([a-z]\w*(?:-\w+)*)`(, split)? \|((?:[^|\n]*\|)+)$", text, re.M))
-    if len(found) < 16:
+    found = list(re.finditer(r"^\| `([a-z]\w*(?:-\w+)*)` \|((?:[^|\n]*\|)+)$", text, re.M))
+    if len(found) < 14:
         problems.append("docs/measurements.md: hardly any rows that name a record of mdrun.json")
     for row in found:
-        cells, record = [cell.strip() for cell in row[3].split("|")[:-1]], records.get(row[1])
-        if len(cells) not in (6, 7) or record is None:
+        cells, record = [cell.strip() for cell in row[2].split("|")[:-1]], records.get(row[1])
+        if len(cells) not in (4, 7) or record is None:
             continue
-        fmm = "fmm_split" if row[2] else "fmm"
         if len(cells) == 7:  # system, atoms, speeds and errors
-            pme, speed = record["pme_ns_per_day"], record[fmm + "_ns_per_day"]
-            values = [record["atoms"], pme, record["pme_force_error"], speed, record[fmm + "_force_error"], speed / pme]
+            pme, speed = record["pme_ns_per_day"], record["fmm_ns_per_day"]
+            values = [record["atoms"], pme, record["pme_force_error"], speed, record["fmm_force_error"], speed / pme]
             cells = cells[1:]
         else:  # with default options
-            pme, speed, split = (record.get(key + "_default_ns_per_day") for key in ("pme", "fmm", "fmm_split"))
-            values = [record["atoms"], pme, speed, over(speed, pme), split, over(split, pme)]
+            pme, speed = (record.get(key + "_default_ns_per_day") for key in ("pme", "fmm"))
+            values = [record["atoms"], pme, speed, over(speed, pme)]
         check_row(path, text, row, [cell.replace(",", "") for cell in cells], values)
 
 
