@@ -34,6 +34,13 @@ int failEach(const Call& call)
 class SitesMemory : public testing::TestWithParam<gmxfmm_precision>
 {
   protected:
+    /* The OpenMP runtime keeps what the first parallel region takes. */
+    void SetUp() override
+    {
+        ASSERT_EQ(gmxfmm_sites_create(&sites_, &system_, nullptr, 0), GMXFMM_OK);
+        ASSERT_EQ(search(), GMXFMM_OK);
+        gmxfmm_sites_destroy(sites_);
+    }
     gmxfmm_status search()
     {
         return gmxfmm_sites_search(sites_, g_.box.data(), positions(), 1.3, nullptr);
