@@ -59,8 +59,9 @@ static gmxfmm_status upload_system(gmxfmm_sites* sites)
     {
         for (size_t b = 0; b + 1 < width; b++)
         {
-            const size_t k       = a * (width - 1) + b;
-            table[a * width + b] = make_float2(static_cast<float>(sites->c6[k]), static_cast<float>(sites->c12[k]));
+            const size_t k = a * (width - 1) + b;
+            table[a * width + b] =
+                make_float2(static_cast<float>(6 * sites->c6[k]), static_cast<float>(12 * sites->c12[k]));
         }
     }
     FMM_TRY(upload(sites, &d->start, start));

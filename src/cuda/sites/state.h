@@ -22,8 +22,25 @@ extern "C"
 #include "cuda/runtime/device_scope.h"
 #include "cuda/sites/box.h"
 
+/* 1 / sqrt(x) of a normal number: the function of CUDA also takes those too small to be one. */
+static __host__ __device__ __forceinline__ float sites_rsqrt(float x)
+{
+#ifdef __CUDA_ARCH__
+    float root;
+    asm("rsqrt.approx.ftz.f32 %0, %1;" : "=f"(root) : "f"(x));
+    return root;
+#else
+    return 1 / sqrtf(x);
+#endif
+}
+
 #define LJ_R float
 #define LJ_T float
+#define LJ_MASK bool
+#define LJ_WHERE(mask, x) ((mask) ? (x) : 0.f)
+#define LJ_UNLESS(mask, x) ((mask) ? 0.f : (x))
+#define LJ_AT_LEAST(x, least) fmaxf(x, least)
+#define LJ_RSQRT(x) sites_rsqrt(x)
 #include "fmm/math/lj_force.h"
 
 enum

@@ -20,16 +20,14 @@
 #    define LJ_MASK int
 #    define LJ_WHERE(mask, x) ((mask) ? (x) : (LJ_R)0)
 #    define LJ_UNLESS(mask, x) ((mask) ? (LJ_R)0 : (x))
-#    ifdef __CUDACC__ /* for double, too: the compiler has both */
-#        define LJ_AT_LEAST(x, least) fmax(x, least)
-#        define LJ_RSQRT(x) rsqrt(x)
-#    else
-#        define LJ_AT_LEAST(x, least) ((x) < (least) ? (least) : (x))
-#        define LJ_RSQRT(x) ((LJ_R)1 / (LJ_R)sqrt(x))
-#    endif
+#    define LJ_AT_LEAST(x, least) ((x) < (least) ? (least) : (x))
+#    define LJ_RSQRT(x) ((LJ_R)1 / (LJ_R)sqrt(x))
 #endif
 
-/* Constants of lj.h in the kernel's precision. [0], [1]: of r^-6 and r^-12. */
+/*
+ * Constants of lj.h in the kernel's precision. A pair has p6 = 6 C6 and p12 = 12 C12, so that the force of r^-6 is p6 /
+ * r^7, and coefficients of the modifiers are divided by 6 and 12. [0], [1]: of r^-6 and r^-12.
+ */
 typedef struct
 {
     LJ_R floor2; /* squares of distances: up to this one V is constant */
@@ -53,12 +51,13 @@ static inline lj_constants lj_constants_of(const struct lj_pair* pair)
     c.one_over_width = (LJ_R)(o->cutoff > o->start ? 1 / (o->cutoff - o->start) : 0);
     for (int p = 0; p < 2; p++)
     {
-        c.inner_a[p]    = (LJ_R)i->a[p];
-        c.inner_b[p]    = (LJ_R)i->b[p];
-        c.outer_a[p]    = (LJ_R)o->a[p];
-        c.outer_b[p]    = (LJ_R)o->b[p];
-        c.near_shift[p] = (LJ_R)(o->shift[p] - i->shift[p]);
-        c.far_shift[p]  = (LJ_R)o->shift[p];
+        const double scale = 1. / (6 * (p + 1));
+        c.inner_a[p]       = (LJ_R)(scale * i->a[p]);
+        c.inner_b[p]       = (LJ_R)(scale * i->b[p]);
+        c.outer_a[p]       = (LJ_R)(scale * o->a[p]);
+        c.outer_b[p]       = (LJ_R)(scale * o->b[p]);
+        c.near_shift[p]    = (LJ_R)(scale * (o->shift[p] - i->shift[p]));
+        c.far_shift[p]     = (LJ_R)(scale * o->shift[p]);
     }
     return c;
 }
@@ -69,55 +68,53 @@ typedef struct
     LJ_T potential;
 } lj_values;
 
-/* Of r^-12 and r^-6 together: c12 k[1] - c6 k[0]. */
-static inline FMM_HD LJ_T lj_sum(LJ_T c6, LJ_T c12, const LJ_R* k)
+/* Of r^-12 and r^-6 together: p12 k[1] - p6 k[0]. */
+static inline FMM_HD LJ_T lj_sum(LJ_T p6, LJ_T p12, const LJ_R* k)
 {
-    return c12 * k[1] - c6 * k[0];
+    return p12 * k[1] - p6 * k[0];
 }
 
-/* A switch at t beyond its start, over t^2: what it adds to the force, or takes from the potential divided by t. */
-static inline FMM_HD LJ_T lj_switched(LJ_T c6, LJ_T c12, const LJ_R* a, const LJ_R* b, LJ_T t)
-{
-    return c12 * (t * b[1] + a[1]) - c6 * (t * b[0] + a[0]);
-}
-
-static inline FMM_HD LJ_T lj_integral(LJ_T c6, LJ_T c12, const LJ_R* a, const LJ_R* b, LJ_T t)
+/* The potential of a switch at t beyond its start, over t^3. */
+static inline FMM_HD LJ_T lj_integral(LJ_T p6, LJ_T p12, const LJ_R* a, const LJ_R* b, LJ_T t)
 {
     const LJ_R third = (LJ_R)(1. / 3), fourth = (LJ_R)0.25;
-    return c12 * (t * (fourth * b[1]) + third * a[1]) - c6 * (t * (fourth * b[0]) + third * a[0]);
+    return p12 * (t * (fourth * b[1]) + third * a[1]) - p6 * (t * (fourth * b[0]) + third * a[0]);
 }
 
 /* V and its force at a distance with the square r2, which may be 0. Both are 0 at the outer cut-off and beyond it, and
- * at any distance if c6 and c12 are 0. Without with_potential the potential is not set. */
+ * at any distance if p6 and p12 are 0. Without with_potential the potential is not set. */
 static inline FMM_HD lj_values
-lj_force(const lj_constants* c, enum lj_kind kind, int with_potential, LJ_T r2, LJ_T c6, LJ_T c12)
+lj_force(const lj_constants* c, enum lj_kind kind, int with_potential, LJ_T r2, LJ_T p6, LJ_T p12)
 {
+    const int     has_inner = kind < LJ_SHIFTED_ALONE;
     const LJ_MASK within = r2 < c->outer_cutoff2, close = r2 < c->inner_cutoff2;
     const LJ_T    d2 = LJ_AT_LEAST(r2, c->floor2);
     const LJ_T    w = LJ_RSQRT(d2), w2 = w * w, w6 = w2 * w2 * w2;
-    const LJ_T    slope = (c12 * (w6 * (LJ_R)12) - c6 * (LJ_R)6) * w6 * w; /* times r, as all forces here */
-    const LJ_T    plain = (c12 * w6 - c6) * w6;
     const LJ_T    ti = LJ_AT_LEAST(d2 * w - c->inner_start, (LJ_R)0), ti2 = LJ_WHERE(close, ti * ti);
     const LJ_T    t = LJ_AT_LEAST(d2 * w - c->outer_start, (LJ_R)0), t2 = t * t;
-    const int     has_inner = kind < LJ_SHIFTED_ALONE;
-    LJ_T          force     = slope;
-    LJ_T          potential = plain + lj_sum(c6, c12, c->far_shift);
+    const LJ_T    plain     = (p12 * (w6 * (LJ_R)(1. / 12)) - p6 * (LJ_R)(1. / 6)) * w6;
+    LJ_T          potential = plain + lj_sum(p6, p12, c->far_shift);
+    /* forces of r^-6 and r^-12 */
+    LJ_T f6 = w6 * (has_inner ? LJ_UNLESS(close, w) : w), f12 = f6 * w6;
     if (has_inner)
     {
-        force     = LJ_UNLESS(close, slope) - ti2 * lj_switched(c6, c12, c->inner_a, c->inner_b, ti);
+        f6        = f6 - ti2 * (ti * c->inner_b[0] + c->inner_a[0]);
+        f12       = f12 - ti2 * (ti * c->inner_b[1] + c->inner_a[1]);
         potential = LJ_UNLESS(close, potential);
     }
     if (kind == LJ_FORCE_SWITCH || kind == LJ_FORCE_SWITCH_ALONE)
     {
-        force     = force + t2 * lj_switched(c6, c12, c->outer_a, c->outer_b, t);
-        potential = potential - t2 * t * lj_integral(c6, c12, c->outer_a, c->outer_b, t);
+        f6        = f6 + t2 * (t * c->outer_b[0] + c->outer_a[0]);
+        f12       = f12 + t2 * (t * c->outer_b[1] + c->outer_a[1]);
+        potential = potential - t2 * t * lj_integral(p6, p12, c->outer_a, c->outer_b, t);
     }
+    LJ_T force = p12 * f12 - p6 * f6;
     if (kind == LJ_POTENTIAL_SWITCH || kind == LJ_POTENTIAL_SWITCH_ALONE)
     {
         const LJ_T x  = t * c->one_over_width;
         const LJ_T x2 = x * x, q = x2 * x * ((x * (LJ_R)6 - (LJ_R)15) * x + (LJ_R)10);
         const LJ_T dq = x2 * ((x - (LJ_R)2) * x + (LJ_R)1) * (LJ_R)30 * c->one_over_width;
-        force         = force - slope * q + plain * dq;
+        force         = force - (p12 * w6 - p6) * w6 * w * q + plain * dq;
         potential     = potential - plain * q;
     }
     lj_values values;
@@ -125,8 +122,8 @@ lj_force(const lj_constants* c, enum lj_kind kind, int with_potential, LJ_T r2, 
     values.potential = values.force; /* of no meaning */
     if (with_potential && has_inner)
     {
-        potential = potential + LJ_WHERE(close, lj_sum(c6, c12, c->near_shift)) +
-                    ti2 * ti * lj_integral(c6, c12, c->inner_a, c->inner_b, ti);
+        potential = potential + LJ_WHERE(close, lj_sum(p6, p12, c->near_shift)) +
+                    ti2 * ti * lj_integral(p6, p12, c->inner_a, c->inner_b, ti);
     }
     if (with_potential)
     {

@@ -34,7 +34,7 @@ static void destroy(gmxfmm_sites* sites)
         free(m->lists[i].run);
     }
     void* const all[] = {m->order, m->is_target, m->excluded, m->near, m->place, m->is_used,   m->block,
-                         m->lists, m->sums,      m->c6,       m->c12,  m->table, m->table_type};
+                         m->lists, m->sums,      m->p6,       m->p12,  m->table, m->table_type};
     for (size_t i = 0; i < sizeof(all) / sizeof(all[0]); i++)
     {
         free(all[i]);
@@ -65,8 +65,8 @@ static gmxfmm_status create(gmxfmm_sites* sites)
     m->block        = take(sites, (size_t)m->num_blocks, sizeof(struct sites_block));
     m->lists        = take(sites, (size_t)m->num_parts, sizeof(struct sites_part));
     m->sums         = take(sites, (size_t)m->num_blocks * SITES_SUMS, sizeof(double));
-    m->c6           = take(sites, pairs, sizeof(real));
-    m->c12          = take(sites, pairs, sizeof(real));
+    m->p6           = take(sites, pairs, sizeof(real));
+    m->p12          = take(sites, pairs, sizeof(real));
     m->table        = take(sites, (size_t)threads * m->table_stride, sizeof(real));
     m->table_type   = take(sites, (size_t)threads * VLEN, sizeof(int));
     if (sites->exclusion_start != NULL)
@@ -78,15 +78,15 @@ static gmxfmm_status create(gmxfmm_sites* sites)
         }
     }
     if (m->order == NULL || m->is_target == NULL || m->near == NULL || m->place == NULL || m->is_used == NULL ||
-        m->block == NULL || m->lists == NULL || m->sums == NULL || m->c6 == NULL || m->c12 == NULL ||
+        m->block == NULL || m->lists == NULL || m->sums == NULL || m->p6 == NULL || m->p12 == NULL ||
         m->table == NULL || m->table_type == NULL)
     {
         return sites_fail(sites, GMXFMM_ERROR_MEMORY, "out of memory for %d groups", num);
     }
     for (size_t i = 0; i < pairs; i++)
     {
-        m->c6[i]  = (real)sites->c6[i];
-        m->c12[i] = (real)sites->c12[i];
+        m->p6[i]  = (real)(6 * sites->c6[i]);
+        m->p12[i] = (real)(12 * sites->c12[i]);
     }
     memset(m->table_type, 0xff, (size_t)threads * VLEN * sizeof(int)); /* of no type */
     return GMXFMM_OK;

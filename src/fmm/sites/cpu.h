@@ -40,7 +40,7 @@ struct sites_block
 typedef struct
 {
     real x[3];
-    int  row; /* where its type begins in tables of VLEN reals each, c6 and c12 */
+    int  row; /* where its type begins in tables of VLEN reals each, p6 and p12 */
 } sites_place;
 
 enum
@@ -62,7 +62,7 @@ struct sites_cpu_memory
     struct sites_block* block;      /* [num_blocks] */
     struct sites_part*  lists;      /* [num_parts] */
     double*             sums;       /* [num_blocks][SITES_SUMS] */
-    real *              c6, *c12;   /* [num_types][num_types] */
+    real *              p6, *p12;   /* of lj_force.h, [num_types][num_types] */
     real*               table;      /* [num_threads][num_types][2][VLEN] */
     int*                table_type; /* [num_threads][VLEN]: whose table that is */
     size_t              table_stride;

@@ -158,7 +158,7 @@ static void spread(const gmxfmm_sites* sites, int b, int all, const vreal* sum, 
     }
 }
 
-/* The block's columns of c6 and c12, which the last block of this thread may have had, too. */
+/* The block's columns of p6 and p12, which the last block of this thread may have had, too. */
 static const real* table_of(const gmxfmm_sites* sites, const int* type)
 {
     const struct sites_cpu_memory* m   = sites->memory;
@@ -169,11 +169,11 @@ static const real* table_of(const gmxfmm_sites* sites, const int* type)
     {
         for (size_t l = 0; l < VLEN; l++)
         {
-            const real *c6 = m->c6 + (size_t)type[l] * num, *c12 = m->c12 + (size_t)type[l] * num;
+            const real *p6 = m->p6 + (size_t)type[l] * num, *p12 = m->p12 + (size_t)type[l] * num;
             for (size_t t = 0; t < num && type[l] != last[l]; t++)
             {
-                to[2 * t * VLEN + l]       = c6[t];
-                to[(2 * t + 1) * VLEN + l] = c12[t];
+                to[2 * t * VLEN + l]       = p6[t];
+                to[(2 * t + 1) * VLEN + l] = p12[t];
             }
             last[l] = type[l];
         }
