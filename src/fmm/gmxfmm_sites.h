@@ -72,7 +72,7 @@ typedef struct
     gmxfmm_lj_range outer;
     gmxfmm_lj_range inner; /* FORCE_SWITCH, with its cut-off at most that of outer; all zero: there is none */
     /* Groups that group g does not interact with: exclusion[exclusion_start[g]] .. exclusion[exclusion_start[g + 1] -
-     * 1] in any order. They have g among theirs; g itself may be there. A GPU: fewer than 2^24 groups. */
+     * 1] in any order. They have g among theirs; g itself may be there. */
     const int* exclusion_start; /* [num_groups + 1]; NULL: no pairs are excluded */
     const int* exclusion;
 } gmxfmm_sites_system;

@@ -1027,16 +1027,6 @@ TEST(SitesErrors, OfSystems)
         {[](S&, Groups& g) { g.exclusion[3] = -1; }, "exclusion[3] is -1"},
         {[](S&, Groups& g) { g.exclusion[0] = 9; }, "group 1 excludes group 0"},
         {[](S&, Groups& g) { g.exclusion.back() = 3; }, "group 19 excludes group 3"},
-        {[](S& s, Groups& g)
-         {
-             g.start.resize((1 << 24) + 1);
-             s.start      = g.start.data();
-             s.num_groups = 1 << 24;
-             s.num_atoms  = s.num_groups;
-             s.device     = GMXFMM_CUDA;
-             s.precision  = GMXFMM_SINGLE;
-         },
-         "start["},
         {[](S& s, Groups&)
          {
              s.precision   = GMXFMM_SINGLE;

@@ -37,6 +37,38 @@ static gmxfmm_status upload(gmxfmm_sites* sites, DeviceBuffer* to, const std::ve
     return GMXFMM_OK;
 }
 
+/* The largest force of a pair: at a third of the distance where its potential is zero, if atoms interact as they are.
+ * With an inner range it is at some distance between the start of its switch and the outer cut-off. */
+static double largest_force(const gmxfmm_sites* sites)
+{
+    const int          num = sites->system.num_groups > 0 ? sites->system.num_types : 0, samples = 16;
+    const double       low = lj_floor(&sites->lj), high = sites->lj.outer.cutoff;
+    const bool         is_alone = !sites_has_inner(&sites->system);
+    const lj_constants c        = lj_constants_of(&sites->lj);
+    double             largest  = 0;
+    for (int k = 0; k < num * num; k++)
+    {
+        const double c6 = std::fabs(sites->c6[k]), c12 = std::fabs(sites->c12[k]);
+        const double zero = c6 > 0 && c12 > 0 ? std::pow(c12 / c6, 1. / 6) : 0.2 * high;
+        const double from = is_alone ? std::fmin(std::fmax(low, zero / 3), 0.5 * high) : low;
+        for (int i = 0; i < (is_alone ? 1 : samples); i++)
+        {
+            const double    r = from + (high - from) * i / samples;
+            const lj_values v = lj_force(&c, sites->lj.kind, 0, static_cast<float>(r * r),
+                                         static_cast<float>(6 * sites->c6[k]), static_cast<float>(12 * sites->c12[k]));
+            largest           = std::fmax(largest, r * std::fabs(static_cast<double>(v.force)));
+        }
+    }
+    return largest;
+}
+
+/* The unit of sums of forces, a power of 2: the largest force of a pair is 2^c_pairBits of it. */
+static double unit_of_forces(const gmxfmm_sites* sites)
+{
+    const double largest = largest_force(sites);
+    return largest > 0 ? std::exp2(std::ceil(std::log2(largest)) - c_pairBits) : 1;
+}
+
 /* Groups, with the group of each entry, and the table of parameters with a type more that has none. */
 static gmxfmm_status upload_system(gmxfmm_sites* sites)
 {
@@ -47,7 +79,7 @@ static gmxfmm_status upload_system(gmxfmm_sites* sites)
     const std::vector<int>   atom(sites->atom, sites->atom + num), type(sites->type, sites->type + n);
     const std::vector<float> weight(sites->weight, sites->weight + num);
     std::vector<int>         group(static_cast<size_t>(num));
-    std::vector<float2>      table(width * (width - 1), make_float2(0.f, 0.f));
+    std::vector<float2>      table(width * width, make_float2(0.f, 0.f));
     for (int g = 0; g < n; g++)
     {
         for (int k = start[g]; k < start[g + 1]; k++)
@@ -99,13 +131,14 @@ static gmxfmm_status reserve_arrays(gmxfmm_sites* sites)
     }
     FMM_CUDA(sites, d->placed.reserve(n * sizeof(float4)));
     FMM_CUDA(sites, d->site.reserve((n + 1) * sizeof(float4)));
-    FMM_CUDA(sites, d->force.reserve(n * sizeof(float4)));
+    FMM_CUDA(sites, d->force.reserve(3 * n * sizeof(long long)));
+    FMM_CUDA(sites, d->beyond.reserve(3 * n * sizeof(float)));
     FMM_CUDA(sites, d->range.reserve(n * sizeof(int2)));
     FMM_CUDA(sites, d->sorted_type.reserve(n * sizeof(int)));
     FMM_CUDA(sites, d->count.reserve(static_cast<size_t>(tiles) * sizeof(int)));
+    FMM_CUDA(sites, d->rank.reserve(n * sizeof(int)));
     if (sites_have_exclusions(sites))
     {
-        FMM_CUDA(sites, d->rank.reserve(n * sizeof(int)));
         FMM_CUDA(sites, d->excluded.reserve(n * sizeof(unsigned)));
     }
     FMM_CUDA(sites, d->rows.reserve(static_cast<size_t>(tiles) * c_sitesSums * sizeof(double)));
@@ -120,14 +153,38 @@ static gmxfmm_status reserve_arrays(gmxfmm_sites* sites)
 
 static int64_t device_bytes(const sites_device* d)
 {
-    const DeviceBuffer* all[] = {&d->start,          &d->atom,       &d->group,        &d->weight,
-                                 &d->type,           &d->table,      &d->box,          &d->found,
-                                 &d->placed,         &d->key[0],     &d->key[1],       &d->value[0],
-                                 &d->value[1],       &d->scratch,    &d->range,        &d->sorted_type,
-                                 &d->site,           &d->count,      &d->list,         &d->tile.centre,
-                                 &d->tile.half,      &d->block.half, &d->block.centre, &d->cluster.half,
-                                 &d->cluster.centre, &d->force,      &d->rows,         &d->exclusion_start,
-                                 &d->exclusion,      &d->rank,       &d->excluded};
+    const DeviceBuffer* all[] = {&d->start,
+                                 &d->atom,
+                                 &d->group,
+                                 &d->weight,
+                                 &d->type,
+                                 &d->table,
+                                 &d->box,
+                                 &d->found,
+                                 &d->placed,
+                                 &d->key[0],
+                                 &d->key[1],
+                                 &d->value[0],
+                                 &d->value[1],
+                                 &d->scratch,
+                                 &d->range,
+                                 &d->sorted_type,
+                                 &d->site,
+                                 &d->count,
+                                 &d->list,
+                                 &d->tile.centre,
+                                 &d->tile.half,
+                                 &d->block.half,
+                                 &d->block.centre,
+                                 &d->cluster.half,
+                                 &d->cluster.centre,
+                                 &d->force,
+                                 &d->beyond,
+                                 &d->rows,
+                                 &d->exclusion_start,
+                                 &d->exclusion,
+                                 &d->rank,
+                                 &d->excluded};
     int64_t             sum   = 0;
     for (const DeviceBuffer* buffer : all)
     {
@@ -160,6 +217,7 @@ static gmxfmm_status fill(gmxfmm_sites* sites)
     /* some two cells for a site, and more in long boxes */
     d->bits = static_cast<int>(std::ceil(std::log2(1. + sites->system.num_groups) / 3)) + 1;
     d->bits = d->bits < c_mostBits ? d->bits : c_mostBits;
+    d->unit = unit_of_forces(sites);
     try
     {
         FMM_TRY(upload_system(sites));
@@ -195,18 +253,18 @@ static gmxfmm_status reserve_lists(gmxfmm_sites* sites, int stride)
     sites_device* d     = sites_device_of(sites);
     const size_t  tiles = static_cast<size_t>(sites_quotient(sites->system.num_groups, c_tile));
     d->stride           = 0;
-    FMM_CUDA(sites, d->list.reserve(tiles * static_cast<size_t>(stride) * sizeof(int)));
+    FMM_CUDA(sites, d->list.reserve((tiles * static_cast<size_t>(stride) + c_ahead) * sizeof(SitesEntry)));
     d->stride = stride;
     sites->graph_version++; /* captured steps have the addresses of lists */
     return GMXFMM_OK;
 }
 
-/* Of lists, where sites fill a periodic box evenly: those within reach of a cube, and a fifth more. Otherwise as in
- * water for sites of molecules. */
+/* Of lists, where sites fill a periodic box evenly: half of those within reach of a cube, and a third more. Otherwise
+ * as in water for sites of molecules. */
 static int first_stride(const gmxfmm_sites* sites, double reach)
 {
     const double* box   = sites->box;
-    const int     usual = 896;
+    const int     usual = 384;
     if (sites->system.num_periodic < 3)
     {
         return usual;
@@ -214,7 +272,7 @@ static int first_stride(const gmxfmm_sites* sites, double reach)
     const double density = sites->system.num_groups / (box[0] * box[4] * box[8]), edge = std::cbrt(c_tile / density);
     const double pi     = 3.14159265358979323846;
     const double volume = edge * edge * edge + reach * (6 * edge * edge + reach * pi * (3 * edge + reach * (4. / 3)));
-    const double length = std::fmin(1.2 * density * volume, sites->system.num_groups);
+    const double length = std::fmin(0.67 * density * volume, sites->system.num_groups);
     return 32 * sites_quotient(static_cast<int>(length), 32) + 32;
 }
 

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
  * Lists of tiles: a warp goes through clusters, blocks of those that are near, and their sites, always in the order of
- * the curve, and writes the sites within reach of any of its own. So lists are the same in each run.
+ * the curve, and writes the sites within reach of any of its own, but for those of tiles that have this one in their
+ * lists. So lists are the same in each run.
  *
  * Lists are sorted. With exclusions a warp then looks for those of each target in the tile's list, and sets their
  * masks.
@@ -49,13 +50,13 @@ static __device__ __forceinline__ unsigned near_boxes(
     return __ballot_sync(0xffffffffu, near);
 }
 
-/* Whether a place relative to the tile's centre is within reach of a target. */
+/* The groups of targets, a bit for each, that have a place relative to the tile's centre within reach of a target. */
 template <bool ONE_IMAGE>
-static __device__ __forceinline__ bool
-meets(const ListArguments& a, const SitesBox& box, ListTile* tile, float x, float y, float z)
+static __device__ __forceinline__ unsigned
+groups_near(const ListArguments& a, const SitesBox& box, ListTile* tile, float x, float y, float z)
 {
     const float reach2 = a.reach * a.reach;
-    bool        any    = false;
+    unsigned    near   = 0;
 #pragma unroll
     for (int t = 0; t < c_tile; t++)
     {
@@ -66,10 +67,16 @@ meets(const ListArguments& a, const SitesBox& box, ListTile* tile, float x, floa
             shortest_image(box, &dx, &dy, &dz);
         }
         const float r2 = t < tile->num ? dx * dx + dy * dy + dz * dz : 2.f * reach2;
-        any            = any || r2 <= reach2;
+        near |= r2 <= reach2 ? 1u << t / c_group : 0u;
         tile->within += r2 < a.cutoff2 ? 1 : 0;
     }
-    return any;
+    return near;
+}
+
+/* Whether the list of a tile, not that of the other one, has their pairs. */
+static __device__ __forceinline__ bool has_pairs(int tile, int other)
+{
+    return ((tile ^ other) & 1) == 0 ? tile < other : tile > other;
 }
 
 /* Adds a block's sites to the list. Those of the tile itself are counted, but not listed. */
@@ -93,12 +100,13 @@ static __device__ __forceinline__ void add_block(const ListArguments& a, const S
         return;
     }
     const bool     is_own = j / c_tile == tile->index;
-    const bool     listed = maybe && meets<ONE_IMAGE>(a, box, tile, x, y, z) && !is_own;
+    const unsigned near   = maybe ? groups_near<ONE_IMAGE>(a, box, tile, x, y, z) : 0u;
+    const bool     listed = near != 0 && has_pairs(tile->index, j / c_tile);
     const unsigned all    = __ballot_sync(0xffffffffu, listed);
     const int      place  = tile->length + __popc(all & ((1u << lane) - 1u));
     if (listed && place < a.s.stride)
     {
-        a.s.list[static_cast<size_t>(tile->index) * a.s.stride + place] = j;
+        a.s.list[static_cast<size_t>(tile->index) * a.s.stride + place] = {j, near << c_tile};
     }
     tile->length += __popc(all);
     tile->within -= is_own && maybe ? 1 : 0; /* itself */
@@ -163,29 +171,28 @@ static __global__ void __launch_bounds__(32 * c_warps) make_lists(ListArguments 
     const int rounded = (tile.length + 31) / 32 * 32, place = tile.length + lane;
     if (place < rounded && rounded <= a.s.stride)
     {
-        a.s.list[static_cast<size_t>(tile.index) * a.s.stride + place] = a.s.n; /* whole rounds of a warp */
+        a.s.list[static_cast<size_t>(tile.index) * a.s.stride + place] = {a.s.n, 0u}; /* whole rounds of a warp */
     }
     const int within = __reduce_add_sync(0xffffffffu, tile.within);
     if (lane == 0)
     {
         a.s.count[tile.index] = tile.length;
         atomicMax(&a.found->lists.most, tile.length);
-        atomicAdd(&a.found->lists.pairs, static_cast<unsigned long long>(tile.num) * (tile.length + tile.num - 1));
+        atomicAdd(&a.found->lists.pairs, static_cast<unsigned long long>(tile.num) * (2 * tile.length + tile.num - 1));
         atomicAdd(&a.found->lists.within, static_cast<unsigned long long>(within));
     }
 }
 
 /* The place of a site in a list that is sorted, or -1. */
-static __device__ __forceinline__ int find_entry(const int* list, int length, int site)
+static __device__ __forceinline__ int find_entry(const SitesEntry* list, int length, int site)
 {
     int low = 0, high = length; /* the site is in [low, high) */
     while (high - low > 1)
     {
-        const int middle              = (low + high) / 2;
-        const int before              = list[middle] & ((1 << c_siteBits) - 1); /* its mask may come at any time */
-        (before <= site ? low : high) = middle;
+        const int middle                         = (low + high) / 2;
+        (list[middle].site <= site ? low : high) = middle;
     }
-    return low < high && (list[low] & ((1 << c_siteBits) - 1)) == site ? low : -1;
+    return low < high && list[low].site == site ? low : -1;
 }
 
 /* The exclusions of a warp's tile: four lanes have a target. A mask is a sum of bits, in any order. */
@@ -198,10 +205,10 @@ static __global__ void __launch_bounds__(32 * c_warps) mask_lists(SitesSorted s,
     {
         return;
     }
-    int*      list   = s.list + static_cast<size_t>(tile) * s.stride;
-    const int length = min(s.count[tile], s.stride);
-    const int group = s.order[min(i, s.n - 1)], end = i < s.n ? excluded.start[group + 1] : 0;
-    unsigned  own = 0;
+    SitesEntry* list   = s.list + static_cast<size_t>(tile) * s.stride;
+    const int   length = min(s.count[tile], s.stride);
+    const int   group = s.order[min(i, s.n - 1)], end = i < s.n ? excluded.start[group + 1] : 0;
+    unsigned    own = 0;
     for (int k = excluded.start[group] + lane % step; k < end; k += step)
     {
         const int site = s.rank[excluded.group[k]];
@@ -213,7 +220,7 @@ static __global__ void __launch_bounds__(32 * c_warps) mask_lists(SitesSorted s,
         const int place = find_entry(list, length, site);
         if (place >= 0)
         {
-            atomicOr(list + place, static_cast<int>(1u << (c_siteBits + target)));
+            atomicOr(&list[place].mask, 1u << target);
         }
     }
     for (int other = step / 2; other > 0; other /= 2)

@@ -6,21 +6,22 @@ gmxfmm_status sites_pairs(gmxfmm_sites* sites, bool with_energy, cudaStream_t st
 {
     sites_device* d      = sites_device_of(sites);
     const lj_kind kind   = sites->lj.kind;
-    const size_t  shared = c_tile * sizeof(float2) * static_cast<size_t>((sites->system.num_types + 1) | 1);
+    const size_t  shared = c_row * sizeof(float2) * static_cast<size_t>(sites->system.num_types + 1);
     const bool    fits   = shared <= c_mostShared;
+    const int     tiles  = sites_sorted(sites).num_tiles;
+    /* enough warps in flight for few tiles, few sums over lanes for many */
+    const int     warps = tiles <= c_fewTiles ? 4 : tiles <= c_manyTiles ? 2 : 1;
     PairArguments a;
-    a.constants = lj_constants_of(&sites->lj);
-    a.s         = sites_sorted(sites);
-    a.box       = d->box.as<SitesBox>();
-    a.table     = d->table.as<float2>();
-    a.num_types = sites->system.num_types;
-    a.force     = d->force.as<float4>();
-    a.rows      = d->rows.as<double>();
-    /* enough warps in flight for few tiles, few sums over warps for many */
-    const int        warps  = a.s.num_tiles <= c_fewTiles ? c_mostWarps : a.s.num_tiles <= c_manyTiles ? 4 : 2;
+    a.constants             = lj_constants_of(&sites->lj);
+    a.s                     = sites_sorted(sites);
+    a.box                   = d->box.as<SitesBox>();
+    a.table                 = d->table.as<float2>();
+    a.num_types             = sites->system.num_types;
+    a.units                 = static_cast<float>(1 / d->unit);
+    a.rows                  = d->rows.as<double>();
     const PairKernel kernel = sites_have_exclusions(sites) ? sites_kernel_with_exclusions(kind, with_energy, fits)
                                                            : kernel_for<false>(kind, with_energy, fits);
-    FMM_CUDA(sites, launch_next(d->has_chains, kernel, dim3(static_cast<unsigned>(a.s.num_tiles)),
+    FMM_CUDA(sites, launch_next(d->has_chains, kernel, dim3(static_cast<unsigned>(tiles)),
                                 static_cast<unsigned>(32 * warps), fits ? shared : 0, stream, a));
     return GMXFMM_OK;
 }

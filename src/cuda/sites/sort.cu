@@ -64,8 +64,15 @@ static __global__ void __launch_bounds__(c_threads)
         const unsigned high = __reduce_max_sync(0xffffffffu, is_there ? ordered(at[d]) : 0u);
         if (threadIdx.x % 32 == 0)
         {
-            atomicMin(&found->low[d], low);
-            atomicMax(&found->high[d], high);
+            /* most warps change nothing, and would wait for each other */
+            if (low < __ldcg(&found->low[d]))
+            {
+                atomicMin(&found->low[d], low);
+            }
+            if (high > __ldcg(&found->high[d]))
+            {
+                atomicMax(&found->high[d], high);
+            }
         }
     }
 }
@@ -135,10 +142,7 @@ static __global__ void __launch_bounds__(c_cluster) make_bounds(
         s.site[i]       = site;
         s.type[i]       = __float_as_int(site.w);
         s.range[i]      = atom != nullptr ? make_int2(atom[first], s.type[i]) : make_int2(first, start[g + 1] - first);
-        if (s.rank != nullptr)
-        {
-            s.rank[g] = i;
-        }
+        s.rank[g]       = i;
     }
     if (i == 0)
     {

@@ -31,9 +31,11 @@ SitesSorted sites_sorted(const gmxfmm_sites* sites)
             d->block.view(),
             d->cluster.view(),
             d->count.as<int>(),
-            d->list.as<int>(),
             d->rank.as<int>(),
-            d->excluded.as<unsigned>()};
+            d->list.as<SitesEntry>(),
+            d->excluded.as<unsigned>(),
+            d->force.as<long long>(),
+            d->beyond.as<float>()};
 }
 
 SitesExclusions sites_exclusions(const gmxfmm_sites* sites)

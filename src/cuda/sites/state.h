@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
  * What the sites of groups keep on a device. A search sorts sites along Hilbert's curve. Sorted sites have tiles of 8,
- * the targets of a warp; blocks of 32 and clusters of 32 blocks have bounding boxes, by which the search finds what is
- * near a tile. The sites outside a tile that are within reach of any of its own are its list.
- *
- * With exclusions an entry of a list has the number of a site in its low bits, and above them a mask of the targets
- * that exclude it.
+ * the targets of a thread block, in groups of 4; blocks of 32 and clusters of 32 blocks have bounding boxes, by which
+ * the search finds what is near a tile. The sites outside a tile that are within reach of any of its own are its list,
+ * but for those of tiles that list this one. Of two tiles the first has the list if both numbers are even or both odd,
+ * otherwise the second: so lists are of equal lengths.
  */
 #ifndef CUDA_SITES_STATE_H
 #define CUDA_SITES_STATE_H
@@ -46,10 +45,14 @@ static __host__ __device__ __forceinline__ float sites_rsqrt(float x)
 enum
 {
     c_tile      = 8,
+    c_group     = 4,
+    c_groups    = c_tile / c_group,
     c_block     = 32,
     c_cluster   = 32 * c_block,
-    c_siteBits  = 24, /* of an entry with a mask */
-    c_sitesSums = 7   /* energy, and the virial: xx yy zz xy xz yz */
+    c_pairBits  = 48, /* of sums of forces: pair_kernels.h */
+    c_partBits  = 52,
+    c_ahead     = 512, /* entries of a list that a thread block loads before it knows the list's length */
+    c_sitesSums = 7    /* energy, and the virial: xx yy zz xy xz yz */
 };
 
 /* Counts of a search, for the host. Extents are numbers in the order of floats (sort.cu). */
@@ -94,9 +97,18 @@ struct SitesExclusions
     const int *start, *group;
 };
 
+/* A source in a list. mask: a bit for each target that excludes it, and above them a bit for each group of targets that
+ * it is within reach of. */
+struct alignas(8) SitesEntry
+{
+    int      site;
+    unsigned mask;
+};
+
 /* Arrays of sorted sites. site[n + 1]: position, and the type in w; the last one, with which lists are filled up, has a
- * type without parameters. tile.centre.w is 1 where images may be chosen by the centre, otherwise 0. rank and excluded
- * are of systems with exclusions: the place of a group, and of a site the mask of those of its tile that exclude it. */
+ * type without parameters. tile.centre.w is 1 where images may be chosen by the centre, otherwise 0. rank: the place of
+ * a group. force, beyond: three rows of sums each (pair_kernels.h). excluded is of systems
+ * with exclusions: of a site the mask of those of its tile that exclude it. */
 struct SitesSorted
 {
     int         n, num_tiles, stride; /* stride: of lists */
@@ -104,8 +116,11 @@ struct SitesSorted
     int2*       range;                /* first entry of the group, and how many; of single atoms: atom, and type */
     float4*     site;
     SitesBounds tile, block, cluster;
-    int *       count, *list, *rank;
+    int *       count, *rank;
+    SitesEntry* list;
     unsigned*   excluded;
+    long long*  force;
+    float*      beyond;
 };
 
 struct sites_device
@@ -113,6 +128,7 @@ struct sites_device
     int    num_entries = 0, stride = 0, bits = 0; /* bits: of a coordinate in a key */
     bool   has_chains = false, is_single = false; /* is_single: each group is one atom */
     double reach = 0;                             /* of the last search */
+    double unit  = 1;                             /* of forces in sums */
     /* of create */
     DeviceBuffer start, atom, group, weight, type, table, box, found, exclusion_start, exclusion;
     /* of a search */
@@ -120,7 +136,7 @@ struct sites_device
     DeviceBuffer      range, sorted_type, site, count, list, rank, excluded;
     SitesBoundsMemory tile, block, cluster;
     /* of a step */
-    DeviceBuffer force, rows;
+    DeviceBuffer force, beyond, rows;
     SitesFound*  results = nullptr; /* pinned */
 };
 

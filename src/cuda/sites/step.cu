@@ -11,6 +11,25 @@ enum
     c_sumThreads = 1024
 };
 
+/* A site, and its sums of forces. */
+static __device__ __forceinline__ void set_site(const SitesSorted& s, int i, float4 site)
+{
+    s.site[i] = site;
+#pragma unroll
+    for (int d = 0; d < 3; d++)
+    {
+        s.force[static_cast<size_t>(d) * s.n + i]  = 0;
+        s.beyond[static_cast<size_t>(d) * s.n + i] = 0.f;
+    }
+}
+
+/* The force on a site. */
+static __device__ __forceinline__ float force_of(const SitesSorted& s, int d, int i, float unit)
+{
+    const size_t at = static_cast<size_t>(d) * s.n + i;
+    return unit * static_cast<float>(s.force[at]) + s.beyond[at];
+}
+
 static __global__ void __launch_bounds__(c_threads)
     place_sites(SitesGroups a, SitesSorted s, const SitesBox* box, const float* x)
 {
@@ -18,7 +37,7 @@ static __global__ void __launch_bounds__(c_threads)
     if (i < s.n)
     {
         const int2 range = s.range[i];
-        s.site[i]        = place_site(a, *box, x, range.x, range.y, s.type[i]);
+        set_site(s, i, place_site(a, *box, x, range.x, range.y, s.type[i]));
     }
 }
 
@@ -30,11 +49,11 @@ static __global__ void __launch_bounds__(c_threads) place_atoms(SitesSorted s, c
     {
         const int2   one = s.range[i]; /* atom, type */
         const float* at  = x + 3 * static_cast<size_t>(one.x);
-        s.site[i]        = make_float4(at[0], at[1], at[2], __int_as_float(one.y));
+        set_site(s, i, make_float4(at[0], at[1], at[2], __int_as_float(one.y)));
     }
 }
 
-/* Each pair was met twice: energy is half of the sum, and the virial, -1/2 sum_pairs R (x) F, minus a quarter. */
+/* The virial is -1/2 sum_pairs R (x) F. */
 static __global__ void __launch_bounds__(c_sumThreads) add_rows(const double* rows, int num_rows, double* sums)
 {
     wait_for_previous();
@@ -42,41 +61,43 @@ static __global__ void __launch_bounds__(c_sumThreads) add_rows(const double* ro
     const int    k   = static_cast<int>(threadIdx.x);
     if (k == 0)
     {
-        sums[0] = 0.5 * sum;
+        sums[0] = sum;
     }
     else if (k < c_sitesSums)
     {
         const int row = k < 4 ? k - 1 : k < 6 ? 0 : 1, column = k < 4 ? k - 1 : k < 5 ? 1 : 2;
-        sums[1 + 3 * row + column] = sums[1 + 3 * column + row] = -0.25 * sum;
+        sums[1 + 3 * row + column] = sums[1 + 3 * column + row] = -0.5 * sum;
     }
 }
 
 /* An atom is in one group alone. */
-static __global__ void __launch_bounds__(c_threads) spread_forces(SitesGroups a, const float4* force, float* f)
+static __global__ void __launch_bounds__(c_threads) spread_forces(SitesGroups a, SitesSorted s, float unit, float* f)
 {
     const int k = static_cast<int>(blockIdx.x * c_threads + threadIdx.x);
     if (k < a.num_entries)
     {
-        const float4 of_site = force[a.group[k]];
-        const float  w       = a.weight[k];
-        float*       at      = f + 3 * static_cast<size_t>(a.atom[k]);
-        at[0] += w * of_site.x;
-        at[1] += w * of_site.y;
-        at[2] += w * of_site.z;
+        const int   i  = s.rank[a.group[k]];
+        const float w  = a.weight[k];
+        float*      at = f + 3 * static_cast<size_t>(a.atom[k]);
+#pragma unroll
+        for (int d = 0; d < 3; d++)
+        {
+            at[d] += w * force_of(s, d, i, unit);
+        }
     }
 }
 
-static __global__ void __launch_bounds__(c_threads)
-    spread_to_atoms(int n, const int* atom, const float4* force, float* f)
+static __global__ void __launch_bounds__(c_threads) spread_to_atoms(SitesSorted s, float unit, float* f)
 {
-    const int g = static_cast<int>(blockIdx.x * c_threads + threadIdx.x);
-    if (g < n)
+    const int i = static_cast<int>(blockIdx.x * c_threads + threadIdx.x);
+    if (i < s.n)
     {
-        const float4 of_site = force[g];
-        float*       at      = f + 3 * static_cast<size_t>(atom[g]);
-        at[0] += of_site.x;
-        at[1] += of_site.y;
-        at[2] += of_site.z;
+        float* at = f + 3 * static_cast<size_t>(s.range[i].x);
+#pragma unroll
+        for (int d = 0; d < 3; d++)
+        {
+            at[d] += force_of(s, d, i, unit);
+        }
     }
 }
 
@@ -117,15 +138,15 @@ gmxfmm_status sites_cuda_enqueue_forces(gmxfmm_sites* sites, void* f, void* stre
     const int          blocks = sites_quotient(d->num_entries, c_threads);
     if (d->num_entries > 0)
     {
+        const SitesSorted s    = sites_sorted(sites);
+        const float       unit = static_cast<float>(d->unit);
         if (d->is_single)
         {
-            spread_to_atoms<<<blocks, c_threads, 0, stream>>>(d->num_entries, d->atom.as<int>(), d->force.as<float4>(),
-                                                              static_cast<float*>(f));
+            spread_to_atoms<<<blocks, c_threads, 0, stream>>>(s, unit, static_cast<float*>(f));
         }
         else
         {
-            spread_forces<<<blocks, c_threads, 0, stream>>>(sites_groups(sites), d->force.as<float4>(),
-                                                            static_cast<float*>(f));
+            spread_forces<<<blocks, c_threads, 0, stream>>>(sites_groups(sites), s, unit, static_cast<float*>(f));
         }
         FMM_CUDA(sites, cudaGetLastError());
     }

@@ -17,12 +17,6 @@ static const double c_symmetric = 1e-6;
 /* Powers up to r^-14 of distances between these are numbers of single precision. */
 static const double c_leastSingle = 0.003, c_mostSingle = 400;
 
-/* A GPU's list has a site's number in 24 bits, next to a mask of 8. */
-enum
-{
-    c_mostExcluding = 1 << 24
-};
-
 #define FAIL(...) return snprintf(message, size, __VA_ARGS__), GMXFMM_ERROR_OPTION
 
 static gmxfmm_status check_range(const char* name, const gmxfmm_lj_range* range, char* message, size_t size)
@@ -221,12 +215,6 @@ static gmxfmm_status check_exclusions(const gmxfmm_sites_system* s, char* messag
     if (start == NULL || s->num_groups == 0)
     {
         return GMXFMM_OK;
-    }
-    if (s->device == GMXFMM_CUDA && s->num_groups >= c_mostExcluding)
-    {
-        snprintf(message, size, "a GPU has exclusions of fewer than %d groups: num_groups is %d", c_mostExcluding,
-                 s->num_groups);
-        return GMXFMM_ERROR_UNSUPPORTED;
     }
     if (start[0] != 0)
     {
