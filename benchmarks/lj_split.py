@@ -49,10 +49,10 @@ def main():
     for _ in range(rounds):
         for kind in KINDS:
             file = kind.replace(", ", "-")
-            gmx.mdrun(folder, "-resethway", "-notunepme", *ways[kind], name=file, nb="gpu" if is_on_gpu else "cpu", threads=CORES if is_on_gpu else NTOMP)
+            gmx.mdrun(folder, "-resethway", "-noconfout", "-notunepme", *ways[kind], name=file, nb="gpu" if is_on_gpu else "cpu", threads=CORES if is_on_gpu else NTOMP)
             speeds.setdefault(kind, []).append(speed(folder, file))
         if is_on_gpu:
-            gmx("mdrun", "-s", "FMM-split.tpr", "-deffnm", "default", "-ntomp", str(CORES), "-resethway", folder=folder)
+            gmx("mdrun", "-s", "FMM-split.tpr", "-deffnm", "default", "-ntomp", str(CORES), "-resethway", "-noconfout", folder=folder)
             speeds.setdefault("FMM, split, default options", []).append(speed(folder, "default"))
     split = read_log(folder, "FMM-split")
     record = {"system": system.name, **made(), **({"gpu": gpus(), "options": ways} if is_on_gpu else {}), "steps": int(steps),
