@@ -178,9 +178,11 @@ def page():
         "|---|---|---|",
         "| `-fmm auto`, `cpu` or `gpu` | auto | where near and far field are computed; `auto`: on the GPU if non-bonded interactions are |",
         "| `-fmmgpus N` | 0 | GPUs that share the FMM, of those of `-gpu_id`; 0: one or all, as is faster ([more](gpus-and-ranks.md#several-gpus)) |",
-        "| `-notunefmm` | | measures no errors, neither at the start, as with `fmm-measure = no`, nor at the end |",
+        "| `-notunefmm` | | measures no errors, neither at the start, as with `fmm-measure = no`, nor at the end, and tries no `nstlist` |",
         "",
         "The environment variable `GMX_FMM_FULL_PAIRLIST=1` puts all atoms into the pair list, to compare.",
+        "On a CPU, with one rank, mdrun times larger values of `nstlist`, up to 400, in the first steps, and keeps the fastest, also in checkpoints. It tries none",
+        "with `-nstlist`, `-reprod`, `-multidir`, `md-vv` or a GPU, in reruns, at constant energy, or without `verlet-buffer-tolerance`.",
         "",
     ]
     return "\n".join(lines), defaults

@@ -4,6 +4,7 @@
 gmx_add_libgromacs_sources(
     fmmchoice.cpp
     fmmcoincidence.cpp
+    fmmlisttuner.cpp
     fmmljsplit.cpp
     fmmljsplitchoice.cpp
     fmmljspliterrors.cpp
@@ -59,6 +60,7 @@ if (BUILD_TESTING)
         CPP_SOURCE_FILES
             tests/fmmchoice.cpp
             tests/fmmcoincidence.cpp
+            tests/fmmlisttuner.cpp
             tests/fmmljsplit.cpp
             tests/fmmljspliterrors.cpp
             tests/fmmopensystem.cpp

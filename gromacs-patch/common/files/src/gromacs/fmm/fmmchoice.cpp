@@ -75,7 +75,7 @@ std::vector<double> readNumbers(const KeyValueTreeObject& object, const char* na
 
 void writeFmmChoice(const FmmChoice& choice, KeyValueTreeObjectBuilder builder)
 {
-    if (choice.asked > 0 || choice.schedule.since >= 0)
+    if (choice.asked > 0 || choice.schedule.since >= 0 || choice.nstlist > 0)
     {
         auto object = builder.addObject(c_object);
         object.addValue<double>("asked", choice.asked);
@@ -95,6 +95,10 @@ void writeFmmChoice(const FmmChoice& choice, KeyValueTreeObjectBuilder builder)
                          { object.addValue<std::int64_t>(name, *count); });
             object.addValue<double>("spread", choice.schedule.spread);
             object.addValue<double>("spread-at-choice", choice.schedule.spreadAtChoice);
+        }
+        if (choice.nstlist > 0)
+        {
+            object.addValue<std::int64_t>("nstlist", choice.nstlist);
         }
     }
 }
@@ -123,6 +127,10 @@ FmmChoice readFmmChoice(const KeyValueTreeObject& data)
                          { *count = object[name].cast<std::int64_t>(); });
             choice.schedule.spread         = object["spread"].cast<double>();
             choice.schedule.spreadAtChoice = object["spread-at-choice"].cast<double>();
+        }
+        if (object.keyExists("nstlist"))
+        {
+            choice.nstlist = static_cast<int>(object["nstlist"].cast<std::int64_t>());
         }
     }
     return choice;

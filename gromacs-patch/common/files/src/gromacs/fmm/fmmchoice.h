@@ -24,7 +24,7 @@ class KeyValueTreeObjectBuilder;
 class MDModules;
 
 /*! \libinternal \brief
- * Order and cells that were chosen by times on a GPU, or during the run
+ * Order, cells and nstlist that were chosen by times, or during the run
  *
  * Another run may choose others, so that checkpoints keep them for the continuation.
  * Numbers are those of the library's options.
@@ -54,9 +54,11 @@ struct FmmChoice
     std::array<double, 9> box = { { 0, 0, 0, 0, 0, 0, 0, 0, 0 } };
     //! When errors are measured again
     FmmMeasurementSchedule schedule;
+    //! nstlist that times of steps have chosen, 0: they have not
+    int nstlist = 0;
 };
 
-//! Adds a choice to the data of a checkpoint, unless there is none, nor a schedule
+//! Adds a choice to the data of a checkpoint, unless there is none, nor a schedule, nor nstlist
 void writeFmmChoice(const FmmChoice& choice, KeyValueTreeObjectBuilder builder);
 //! Returns the choice that is among the data of a checkpoint, or none
 FmmChoice readFmmChoice(const KeyValueTreeObject& data);

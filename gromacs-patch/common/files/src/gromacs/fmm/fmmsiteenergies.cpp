@@ -71,6 +71,17 @@ void FmmSiteEnergies::setHomeAtoms(ArrayRef<const int> home)
     }
 }
 
+void FmmSiteEnergies::setReach(const double reach)
+{
+    for (auto& sites : sites_)
+    {
+        if (sites)
+        {
+            sites->setReach(reach);
+        }
+    }
+}
+
 std::vector<double> FmmSiteEnergies::energies(ArrayRef<const RVec> x, const FmmBox& box, const double total)
 {
     std::vector<double> together(sites_.size(), 0);

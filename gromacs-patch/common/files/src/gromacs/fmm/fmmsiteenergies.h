@@ -45,6 +45,8 @@ public:
 
     //! See FmmSites::setHomeAtoms()
     void setHomeAtoms(ArrayRef<const int> home);
+    //! See FmmSites::setReach()
+    void setReach(double reach);
     //! Pairs of sites are to be listed anew
     void listsAreOld() { areListsOld_ = true; }
     /*! \brief Adds energies of all pairs of energy groups

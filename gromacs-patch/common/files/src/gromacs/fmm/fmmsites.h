@@ -77,6 +77,9 @@ public:
     //! Adds pairs of atoms up to the shorter cut-off, on a GPU
     void addAtoms(const FmmLJSplit& split, const gmx_mtop_t& mtop, const FmmSitesSetup& setup);
 
+    //! Sets how far lists of pairs of sites reach, from the next search on
+    void setReach(double reach) { parts_[0].reach = reach; }
+
     /*! \brief Sets which atoms of the topology are at home, on one of several ranks
      *
      * Forces are computed on groups with one of them. A group counts for energy and virial where its first atom is.

@@ -14,6 +14,7 @@
 #include <algorithm>
 #include <array>
 #include <chrono>
+#include <cmath>
 #include <functional>
 #include <iterator>
 #include <memory>
@@ -23,7 +24,9 @@
 #include <vector>
 
 #include "gromacs/mdtypes/inputrec.h"
+#include "gromacs/mdtypes/multipletimestepping.h"
 #include "gromacs/mdtypes/simulation_workload.h"
+#include "gromacs/nbnxm/pairlist_tuning.h"
 #include "gromacs/pbcutil/pbc.h"
 #include "gromacs/timing/cyclecounter.h"
 #include "gromacs/timing/wallcycle.h"
@@ -305,6 +308,7 @@ public:
         choice.x         = std::move(choice_->x);
         choice.box       = choice_->box;
         choice.schedule  = choice_->schedule;
+        choice.nstlist   = choice_->nstlist;
         *choice_         = std::move(choice);
     }
 
@@ -562,6 +566,88 @@ public:
             GMX_RELEASE_ASSERT(!gpu_, "Energies of groups are computed on the CPU");
             siteEnergies_ = std::make_unique<FmmSiteEnergies>(*split, mtop_, numEnergyGroups, setup);
         }
+    }
+
+    //! See FmmSolver::choosePairList()
+    void choosePairList(const t_inputrec& inputrec, int multipleOf, FmmListChanger change, const MDLogger& mdlog)
+    {
+        if (gpu_)
+        {
+            return; // not tried there yet
+        }
+        // A search at each evaluation was probably set for a reason, as mdrun's rule has it, too
+        const int          mtsFactor = nonbondedMtsFactor(inputrec);
+        const FmmListTuner tuner(inputrec.nstlist, std::lcm(multipleOf, mtsFactor));
+        if (supportsDynamicPairlistGenerationInterval(inputrec) && inputrec.nstlist > mtsFactor
+            && !tuner.isDone())
+        {
+            list_ = std::make_unique<PairList>(PairList{ tuner,
+                                                         std::move(change),
+                                                         inputrec,
+                                                         mdlog,
+                                                         inputrec.nstlist,
+                                                         inputrec.rlist,
+                                                         FmmLJSplit::make(inputrec, mtop_) });
+        }
+    }
+
+    //! See FmmSolver::tunePairList()
+    void tunePairList(const int64_t step, const matrix box)
+    {
+        if (!list_)
+        {
+            return;
+        }
+        const double now = secondsNow();
+        if (list_->searchStep >= 0)
+        {
+            list_->tuner.add(step - list_->searchStep, now - list_->searchTime);
+        }
+        list_->searchStep = step;
+        list_->searchTime = now;
+
+        const MDLogger noLog;
+        if (!changePairList(box, list_->tuner.isDone() ? list_->mdlog : noLog))
+        {
+            list_->tuner.refuse();
+            changePairList(box, list_->mdlog);
+        }
+        if (list_->tuner.isDone())
+        {
+            choice_->nstlist = list_->inputrec.nstlist;
+            logFmmListChoice(
+                    list_->firstNstlist, list_->firstRlist, list_->inputrec, list_->tuner.trials(), list_->mdlog);
+            list_.reset();
+        }
+    }
+
+    //! Takes the nstlist that is to be used next, and returns whether there is room for its lists in the box
+    bool changePairList(const matrix box, const MDLogger& mdlog)
+    {
+        const t_inputrec& inputrec = list_->inputrec;
+        const int         nstlist  = list_->tuner.nstlist();
+        // A list that is chosen is told of, though it be in use
+        if (nstlist == inputrec.nstlist && !(list_->tuner.isDone() && nstlist != list_->firstNstlist))
+        {
+            return true;
+        }
+        const bool isLonger = nstlist > inputrec.nstlist;
+        list_->change(nstlist, mdlog);
+        double reach = inputrec.rlist;
+        if (const FmmLJSplit* split = list_->split.get())
+        {
+            reach = split->settings().whole.cutoff + split->buffer(inputrec, mtop_, siteLists_);
+            sites_->setReach(reach);
+            if (siteEnergies_)
+            {
+                siteEnergies_->setReach(reach);
+            }
+        }
+        assignments_.setMaxStepsInCells(fmmParameters(inputrec).maxStepsInCellsOnCpu);
+        // Of the box's limit, so that a later box can be somewhat smaller
+        constexpr double c_mostOfLimit = 0.95;
+        return !isLonger || inputrec.pbcType == PbcType::No
+               || reach < c_mostOfLimit * std::sqrt(max_cutoff2(inputrec.pbcType, box));
     }
 
     //! Adds Lennard-Jones interactions of groups on the CPU, with coordinates of and forces on all atoms
@@ -917,6 +1003,23 @@ public:
     //! Evaluations at the last measurement; less than 0 if an earlier part of the run had that
     int64_t           countedFrom_ = 0;
     FmmRemeasurements remeasurements_;
+    //! While times of steps choose nstlist
+    struct PairList
+    {
+        FmmListTuner      tuner;
+        FmmListChanger    change;
+        const t_inputrec& inputrec;
+        const MDLogger&   mdlog;
+        const int         firstNstlist;
+        const real        firstRlist;
+        //! Empty where Lennard-Jones is not split
+        std::unique_ptr<FmmLJSplit> split;
+        //! The last pair search, -1: none to time from
+        int64_t searchStep = -1;
+        double  searchTime = 0;
+    };
+    //! Empty where they do not, or have
+    std::unique_ptr<PairList> list_;
     //! Output of the library on the CPU, which overwrites
     std::vector<RVec> force_;
     //! Potentials at home atoms, where the library divides perturbed charges over ranks
@@ -997,6 +1100,19 @@ void FmmSolver::keepChoice(FmmChoice* choice)
 {
     *choice        = std::move(*impl_->choice_);
     impl_->choice_ = choice;
+}
+
+void FmmSolver::choosePairList(const t_inputrec& inputrec,
+                               const int         multipleOf,
+                               FmmListChanger    change,
+                               const MDLogger&   mdlog)
+{
+    impl_->choosePairList(inputrec, multipleOf, std::move(change), mdlog);
+}
+
+void FmmSolver::tunePairList(const int64_t step, const matrix box)
+{
+    impl_->tunePairList(step, box);
 }
 
 double FmmSolver::expectedError() const

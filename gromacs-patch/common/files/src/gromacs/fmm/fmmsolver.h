@@ -21,6 +21,7 @@
 #include "gromacs/utility/real.h"
 
 #include "fmmchoice.h"
+#include "fmmlisttuner.h"
 #include "fmmversion.h"
 
 class GpuEventSynchronizer;
@@ -113,6 +114,21 @@ public:
      * What was chosen by times, or during the run, and when errors are measured again. It has to last as long as there are steps.
      */
     void keepChoice(FmmChoice* choice);
+    /*! \brief Has times of steps choose nstlist, which checkpoints then keep
+     *
+     * Does nothing where mdrun may not change nstlist. What is passed has to last as long as there are steps.
+     *
+     * \param[in] inputrec    The input record, in which \p change changes nstlist and rlist
+     * \param[in] multipleOf  What nstlist has to be a multiple of, as it is
+     * \param[in] change      Changes nstlist
+     * \param[in] mdlog       The log
+     */
+    void choosePairList(const t_inputrec& inputrec, int multipleOf, FmmListChanger change, const MDLogger& mdlog);
+    /*! \brief Takes the time at a pair search, and may change nstlist before it, where choosePairList() says so
+     *
+     * Steps before have to be complete, so that the time is that of steps.
+     */
+    void tunePairList(int64_t step, const matrix box);
     //! Returns the expected relative RMS force error
     double expectedError() const;
 

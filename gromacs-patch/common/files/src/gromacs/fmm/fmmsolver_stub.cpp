@@ -57,6 +57,15 @@ std::string FmmSolver::description() const
 
 void FmmSolver::keepChoice(FmmChoice* /*choice*/) {}
 
+void FmmSolver::choosePairList(const t_inputrec& /*inputrec*/,
+                               int /*multipleOf*/,
+                               FmmListChanger /*change*/,
+                               const MDLogger& /*mdlog*/)
+{
+}
+
+void FmmSolver::tunePairList(int64_t /*step*/, const matrix /*box*/) {}
+
 void FmmSolver::splitLennardJones(const t_inputrec& /*inputrec*/,
                                   const FmmSiteLists& /*lists*/,
                                   const matrix /*box*/,

@@ -64,6 +64,8 @@ public:
 
     //! Steps between pair searches after which atoms are assigned to cells again, 0: never
     int maxStepsInCells() const { return maxStepsInCells_; }
+    //! Sets these, before the assignment at a pair search
+    void setMaxStepsInCells(int maxStepsInCells) { maxStepsInCells_ = maxStepsInCells; }
     //! Says that the atoms have been changed since they were assigned to cells
     void atomsHaveChanged() { haveAtomsChanged_ = true; }
     //! Says that atoms have left their cells, so that they are to be assigned again as soon as possible

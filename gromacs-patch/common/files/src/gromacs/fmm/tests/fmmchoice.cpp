@@ -47,6 +47,17 @@ TEST(FmmChoiceTest, IsReadAsItWasWritten)
     EXPECT_EQ(read.grid, choice.grid);
     EXPECT_TRUE(read.x.empty());
     EXPECT_LT(read.schedule.since, 0);
+    EXPECT_EQ(read.nstlist, 0);
+}
+
+TEST(FmmChoiceTest, IsReadWithNstlistAlone)
+{
+    FmmChoice choice;
+    choice.nstlist       = 150;
+    const FmmChoice read = readFmmChoice(dataWith(choice));
+    EXPECT_EQ(read.nstlist, 150);
+    EXPECT_EQ(read.asked, 0);
+    EXPECT_LT(read.schedule.since, 0);
 }
 
 TEST(FmmChoiceTest, IsReadWithCoordinatesAndSchedule)
