@@ -466,7 +466,8 @@ def list_radius(log):
     """What md.log says of the radius of the (outer) pair list, nm, and of how often it is made; None if it says nothing."""
     outer = re.search(r"^ *outer list: updated every +(\d+) steps?, buffer +\S+ nm, rlist +(\S+) nm", log, re.M)
     single = re.search(r"^ *updated every +(\d+) steps?, buffer +\S+ nm, rlist +(\S+) nm", log, re.M)
-    found = outer or single
+    by_time = re.search(r"FMM: changing\s+nstlist\s+from\s+\d+\s+to\s+(\d+),\s+rlist\s+from\s+\S+\s+to\s+(\S+)\s+nm", log)
+    found = by_time or outer or single
     return {"nstlist": int(found.group(1)), "rlist_nm": float(found.group(2))} if found else None
 
 
