@@ -3,7 +3,8 @@
 # Tests, into OUT/mdrun-tests.json and .log:
 #   forces     FMM on the GPU against CPU and tight PME, every method, measured errors; Lennard-Jones on the GPU and FMM on the CPU;
 #              Lennard-Jones in two lists
-#   runs       motion: update and bondeds on either, virtual sites, md-vv, MTS, virial, pressure coupling, minimisation, rerun, -cpi, refusals
+#   runs       motion: update and bondeds on either, virtual sites, md-vv, MTS, virial, pressure coupling, minimisation, rerun, -cpi, refusals;
+#              nstlist by times
 #   perturbed  perturbed charges: energies, derivatives, forces, runs
 #   devices    one and several GPUs: the same bits; parts of one GPU where there is one
 #   ranks      several ranks on one GPU, and with one each; one of its parts: ranks-forces ranks-runs ranks-coupling ranks-parts ranks-each
@@ -118,7 +119,10 @@ for part in "${parts[@]}"; do
             tests lj-split-on-gpu lj_split_gpu.py
             tests forces fmm_gpu.py forces methods measured slabs
             ;;
-        runs) tests runs fmm_gpu.py runs virial modes choice coupling ;;
+        runs)
+            tests lists-by-time list_by_time.py gpu
+            tests runs fmm_gpu.py runs virial modes choice coupling
+            ;;
         devices) tests devices fmm_gpu.py devices ;;
         gpus | gpus-*)
             echo "== $part"

@@ -99,6 +99,7 @@ void writeFmmChoice(const FmmChoice& choice, KeyValueTreeObjectBuilder builder)
         if (choice.nstlist > 0)
         {
             object.addValue<std::int64_t>("nstlist", choice.nstlist);
+            object.addValue<bool>("nstlist-for-gpu", choice.isNstlistForGpu);
         }
     }
 }
@@ -130,7 +131,8 @@ FmmChoice readFmmChoice(const KeyValueTreeObject& data)
         }
         if (object.keyExists("nstlist"))
         {
-            choice.nstlist = static_cast<int>(object["nstlist"].cast<std::int64_t>());
+            choice.nstlist         = static_cast<int>(object["nstlist"].cast<std::int64_t>());
+            choice.isNstlistForGpu = object["nstlist-for-gpu"].cast<bool>();
         }
     }
     return choice;

@@ -56,6 +56,8 @@ struct FmmChoice
     FmmMeasurementSchedule schedule;
     //! nstlist that times of steps have chosen, 0: they have not
     int nstlist = 0;
+    //! Whether the FMM was on a GPU then
+    bool isNstlistForGpu = false;
 };
 
 //! Adds a choice to the data of a checkpoint, unless there is none, nor a schedule, nor nstlist

@@ -28,7 +28,7 @@ namespace
 {
 
 //! Values to try, those beyond the first, each as the next multiple of what all have to be multiples of
-constexpr std::array<int, 10> c_values = { { 20, 25, 40, 50, 80, 100, 150, 200, 300, 400 } };
+constexpr std::array<int, 9> c_values = { { 20, 40, 50, 80, 100, 150, 200, 300, 400 } };
 //! In its first lists, and for so long, a run starts up, and times other things
 constexpr int    c_listsOfStart   = 3;
 constexpr double c_secondsOfStart = 0.5;
@@ -49,7 +49,7 @@ constexpr int c_timesSlower = 2;
 //! A smaller value has shorter lists, in less memory, so it is taken where it is as fast
 constexpr double c_asFast = 1.005;
 //! However times vary, it ends: after so many steps, or so long a time in which several values were timed
-constexpr int    c_mostSteps     = 10000;
+constexpr int    c_mostSteps     = 40000;
 constexpr double c_mostSeconds   = 60;
 constexpr int    c_trialsForTime = 3;
 
@@ -188,9 +188,10 @@ void logFmmListChoice(const int                               before,
     GMX_LOG(mdlog.info).asParagraph().appendText(text + "\n");
 }
 
-int fmmKeptNstlist(const FmmChoice& choice, const t_inputrec& inputrec)
+int fmmKeptNstlist(const FmmChoice& choice, const t_inputrec& inputrec, const bool useGpuForFmm)
 {
     const bool canBeUsed = supportsDynamicPairlistGenerationInterval(inputrec)
+                           && choice.isNstlistForGpu == useGpuForFmm
                            && choice.nstlist % nonbondedMtsFactor(inputrec) == 0;
     return canBeUsed ? choice.nstlist : 0;
 }
@@ -201,8 +202,7 @@ void logFmmKeptNstlist(const t_inputrec& inputrec, const MDLogger& mdlog)
             .asParagraph()
             .appendTextFormatted(
                     "FMM: nstlist %d, rlist %.3f nm, is what an earlier part of this run has "
-                    "chosen by "
-                    "times of steps",
+                    "chosen by times of steps",
                     inputrec.nstlist,
                     inputrec.rlist);
 }

@@ -114,8 +114,11 @@ void logFmmListChoice(int                                     before,
                       const std::vector<FmmListTuner::Trial>& trials,
                       const MDLogger&                         mdlog);
 
-//! Returns the nstlist that an earlier part of the run has chosen by times, if the input record still allows it, or 0
-int fmmKeptNstlist(const FmmChoice& choice, const t_inputrec& inputrec);
+/*! \brief Returns the nstlist that an earlier part of the run has chosen by times, or 0
+ *
+ * 0 also where the input record does not allow it any more, or the FMM was not where it is now.
+ */
+int fmmKeptNstlist(const FmmChoice& choice, const t_inputrec& inputrec, bool useGpuForFmm);
 //! Tells that this is in use
 void logFmmKeptNstlist(const t_inputrec& inputrec, const MDLogger& mdlog);
 

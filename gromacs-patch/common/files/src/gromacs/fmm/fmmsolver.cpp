@@ -304,12 +304,13 @@ public:
     //! Keeps what the plan has chosen, with the coordinates that are kept
     void takeChoice()
     {
-        FmmChoice choice = plan_->choice();
-        choice.x         = std::move(choice_->x);
-        choice.box       = choice_->box;
-        choice.schedule  = choice_->schedule;
-        choice.nstlist   = choice_->nstlist;
-        *choice_         = std::move(choice);
+        FmmChoice choice       = plan_->choice();
+        choice.x               = std::move(choice_->x);
+        choice.box             = choice_->box;
+        choice.schedule        = choice_->schedule;
+        choice.nstlist         = choice_->nstlist;
+        choice.isNstlistForGpu = choice_->isNstlistForGpu;
+        *choice_               = std::move(choice);
     }
 
     //! Passes on a box that is not the one the plan has
@@ -571,10 +572,6 @@ public:
     //! See FmmSolver::choosePairList()
     void choosePairList(const t_inputrec& inputrec, int multipleOf, FmmListChanger change, const MDLogger& mdlog)
     {
-        if (gpu_)
-        {
-            return; // not tried there yet
-        }
         // A search at each evaluation was probably set for a reason, as mdrun's rule has it, too
         const int          mtsFactor = nonbondedMtsFactor(inputrec);
         const FmmListTuner tuner(inputrec.nstlist, std::lcm(multipleOf, mtsFactor));
@@ -614,7 +611,8 @@ public:
         }
         if (list_->tuner.isDone())
         {
-            choice_->nstlist = list_->inputrec.nstlist;
+            choice_->nstlist         = list_->inputrec.nstlist;
+            choice_->isNstlistForGpu = gpu_ != nullptr;
             logFmmListChoice(
                     list_->firstNstlist, list_->firstRlist, list_->inputrec, list_->tuner.trials(), list_->mdlog);
             list_.reset();
@@ -643,7 +641,8 @@ public:
                 siteEnergies_->setReach(reach);
             }
         }
-        assignments_.setMaxStepsInCells(fmmParameters(inputrec).maxStepsInCellsOnCpu);
+        const FmmParameters anew = fmmParameters(inputrec);
+        assignments_.setMaxStepsInCells(gpu_ ? anew.maxStepsInCellsOnGpu : anew.maxStepsInCellsOnCpu);
         // Of the box's limit, so that a later box can be somewhat smaller
         constexpr double c_mostOfLimit = 0.95;
         return !isLonger || inputrec.pbcType == PbcType::No

@@ -53,9 +53,11 @@ TEST(FmmChoiceTest, IsReadAsItWasWritten)
 TEST(FmmChoiceTest, IsReadWithNstlistAlone)
 {
     FmmChoice choice;
-    choice.nstlist       = 150;
-    const FmmChoice read = readFmmChoice(dataWith(choice));
+    choice.nstlist         = 150;
+    choice.isNstlistForGpu = true;
+    const FmmChoice read   = readFmmChoice(dataWith(choice));
     EXPECT_EQ(read.nstlist, 150);
+    EXPECT_TRUE(read.isNstlistForGpu);
     EXPECT_EQ(read.asked, 0);
     EXPECT_LT(read.schedule.since, 0);
 }
