@@ -29,6 +29,13 @@ const double ofVirial = 1e-8;
 /* Roundings of sums of some hundred terms that are ten times as large, in single precision. */
 const double single = 3e-5;
 
+/* Roundings where the same sums are made by other kernels. On a CPU a particle's terms keep their order. A GPU's
+ * kernels with and without a result share the terms out to other lanes, which adds them up in another order. */
+double ofOtherKernels()
+{
+    return defaultOptions().device == GMXFMM_CUDA ? 1e-13 : 1e-14;
+}
+
 /* 24 charges and dipoles with pairs excluded next to each other and as far apart as can be. */
 DipoleSystem mixtureIn(const Mat3& box, double net = 0)
 {
@@ -298,7 +305,7 @@ TEST(Dipoles, EachResultAlone)
         output.*members[k]   = array.data();
         ASSERT_EQ(gmxfmm_execute(plan.get(), s.x.data(), &output), GMXFMM_OK) << gmxfmm_message(plan.get());
         array.resize(expected[k]->size());
-        EXPECT_LT(relativeRms(array, *expected[k]), 1e-13) << k; /* kernels that add in another order */
+        EXPECT_LT(relativeRms(array, *expected[k]), ofOtherKernels()) << k;
         array.resize(6 * s.size());
     }
     EXPECT_NEAR(plan.energy(s.x), all.energy, 1e-13 * std::fabs(all.energy));
@@ -315,8 +322,8 @@ TEST(Dipoles, OfZeroAreCharges)
     const gmxfmm_options options = explicitOptions(8, evenGrid(boxTypes()[3], 4), 1);
     const DipoleSolution r       = solveDipoles(s, options);
     const Result         charges = solve(s, options);
-    EXPECT_LT(relativeRms(r.potential, charges.potential), 1e-13); /* other kernels */
-    EXPECT_LT(relativeRms(r.force, charges.force), 1e-13);
+    EXPECT_LT(relativeRms(r.potential, charges.potential), ofOtherKernels());
+    EXPECT_LT(relativeRms(r.force, charges.force), ofOtherKernels());
     EXPECT_LT(maxDifference(r.virial, charges.virial), 1e-13 * std::fabs(r.energy));
     /* the gradient is that of the field */
     DipolePlan plan(s, options);
