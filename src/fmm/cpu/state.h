@@ -115,6 +115,7 @@ typedef struct fmm_cpu
     size_t far_capacity;     /* bytes that it has room for */
     int    near_capacity;    /* largest number of particles in a near set, padded */
     int    uncharged;        /* whether any source has neither charge nor dipole */
+    int    no_dipoles;       /* whether all dipoles of a plan that has some are zero */
 
     void*  scratch;       /* per thread: gathered near particles, expansions of a block of cells */
     size_t scratch_bytes; /* per thread */

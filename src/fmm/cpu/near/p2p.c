@@ -479,7 +479,33 @@ static inline void interact_dipoles(const near_list* list,
     }
 }
 
-/* Sums of target s, in units of u, in `out`. */
+/* The gradient where all dipoles are zero: the list has charges alone, times -1/2. Sums are those of interact_dipoles,
+ * but for bare_factor. */
+static inline void interact_bare(const near_list* list, int j, dipole_vector x, vreal sum[c_dipoleSums])
+{
+    const dipole_vector r  = {x.x - *(const vreal*)(list->x + j), x.y - *(const vreal*)(list->y + j),
+                              x.z - *(const vreal*)(list->z + j)};
+    const vreal         r2 = dipole_dot(r, r), t = fmm_rsqrt_estimate(r2, list->kept[j / VLEN]);
+    const vreal         w = t * ((real)1.5 - (real)0.5 * r2 * t * t), phi = *(const vreal*)(list->q + j) * w;
+    const dipole_vector n = dipole_times(r, w), f = dipole_times(n, phi * w), g = dipole_times(f, w);
+    sum[c_phi] += phi;
+    sum[c_field] += f.x;
+    sum[c_field + 1] += f.y;
+    sum[c_field + 2] += f.z;
+    sum[c_gradient] += g.x * n.x;
+    sum[c_gradient + 1] += g.y * n.y;
+    sum[c_gradient + 2] += g.z * n.z;
+    sum[c_gradient + 3] += g.x * n.y;
+    sum[c_gradient + 4] += g.x * n.z;
+    sum[c_gradient + 5] += g.y * n.z;
+}
+
+static inline real bare_factor(int i)
+{
+    return (real)(i < c_gradient ? -2 : i < c_gradient + 3 ? 3 : 6);
+}
+
+/* Sums of target s, in units of u, in `out`. bare: all dipoles are zero, and the gradient is wanted. */
 static inline void target_dipoles(const near_list*      list,
                                   int                   num,
                                   const near_positions* to,
@@ -487,6 +513,7 @@ static inline void target_dipoles(const near_list*      list,
                                   const real* const*    own_mu,
                                   int                   s,
                                   fmm_wanted            wanted,
+                                  int                   bare,
                                   real*                 out)
 {
     const int           sums = dipole_sums(wanted);
@@ -515,7 +542,14 @@ static inline void target_dipoles(const near_list*      list,
         }
         for (int j = begin; j < end; j += VLEN)
         {
-            interact_dipoles(list, j, x, q, mu, wanted, block);
+            if (bare)
+            {
+                interact_bare(list, j, x, block);
+            }
+            else
+            {
+                interact_dipoles(list, j, x, q, mu, wanted, block);
+            }
         }
         for (int i = 0; i < sums; i++)
         {
@@ -525,7 +559,7 @@ static inline void target_dipoles(const near_list*      list,
     for (int i = 0; i < sums; i++)
     {
         const real unit = i == c_phi || i >= c_lever ? one : i < c_gradient ? one * one : one * one * one;
-        out[i]          = lane_sum(sum[i]) * unit;
+        out[i]          = lane_sum(sum[i]) * (bare ? unit * bare_factor(i) : unit);
     }
     if (sums > c_gradient)
     {
@@ -534,8 +568,8 @@ static inline void target_dipoles(const near_list*      list,
 }
 
 /* Targets of one cell with its near particles, of a plan with dipoles. */
-static inline void
-target_cell_dipoles(const gmxfmm_plan* plan, int cell, const near_list* list, fmm_wanted wanted, double* virial)
+static inline void target_cell_dipoles(
+    const gmxfmm_plan* plan, int cell, const near_list* list, fmm_wanted wanted, int bare, double* virial)
 {
     const fmm_particle_set* targets = fmm_targets(plan);
     const fmm_arrays        sources = fmm_arrays_of(&plan->cpu->sources), a = fmm_arrays_of(targets);
@@ -550,7 +584,8 @@ target_cell_dipoles(const gmxfmm_plan* plan, int cell, const near_list* list, fm
     {
         fmm_cell_place(plan, cell, c);
     }
-    const int num = gather_dipoles(plan, &from, sources.q, mu, cell, c, list);
+    const int num = bare ? gather(plan, &from, sources.q, cell, c, list)
+                         : gather_dipoles(plan, &from, sources.q, mu, cell, c, list);
     for (int s = targets->cell_start[cell]; s < targets->cell_start[cell + 1]; s++)
     {
         const int* mask  = all_masks + (with_masks ? mask_start[s] : 0);
@@ -562,7 +597,7 @@ target_cell_dipoles(const gmxfmm_plan* plan, int cell, const near_list* list, fm
         }
         const int nothing = with_masks && a.q[s] == 0 && mu[0][s] == 0 && mu[1][s] == 0 && mu[2][s] == 0;
         const int all     = nothing && mask_place(list, num, to.x[s], to.y[s], to.z[s]);
-        target_dipoles(list, num, &to, sources.q, mu, s, wanted, out);
+        target_dipoles(list, num, &to, sources.q, mu, s, wanted, bare, out);
         for (int i = 0; i < masks; i++)
         {
             list->kept[mask[i] / VLEN] = (fmm_lanes)~0U;
@@ -658,13 +693,20 @@ cell_with_dipoles(const gmxfmm_plan* plan, int cell, const near_list* list, fmm_
     switch (wanted)
     {
     case FMM_VIRIAL:
-        target_cell_dipoles(plan, cell, list, FMM_VIRIAL, virial);
+        target_cell_dipoles(plan, cell, list, FMM_VIRIAL, 0, virial);
         break;
     case FMM_GRADIENT:
-        target_cell_dipoles(plan, cell, list, FMM_GRADIENT, virial);
+        if (plan->cpu->no_dipoles)
+        {
+            target_cell_dipoles(plan, cell, list, FMM_GRADIENT, 1, virial);
+        }
+        else
+        {
+            target_cell_dipoles(plan, cell, list, FMM_GRADIENT, 0, virial);
+        }
         break;
     default: /* potential and field go together */
-        target_cell_dipoles(plan, cell, list, FMM_BOTH, virial);
+        target_cell_dipoles(plan, cell, list, FMM_BOTH, 0, virial);
     }
 }
 

@@ -39,18 +39,22 @@ static void sum_left(gmxfmm_plan* plan)
     plan->cpu->left_charge2 = sums[1];
 }
 
-/* Returns whether any particle has neither charge nor dipole, now that charges are sorted. */
-static int sort_dipoles(const gmxfmm_plan* plan)
+/* Returns whether any particle has neither charge nor dipole, now that charges are sorted; *some: whether any has a
+ * dipole. */
+static int sort_dipoles(const gmxfmm_plan* plan, int* some)
 {
     const fmm_particle_set* p    = &plan->cpu->sources;
-    int                     none = 0;
-#pragma omp parallel for schedule(static) num_threads(plan->num_threads) reduction(| : none)
+    int                     none = 0, has = 0;
+#pragma omp parallel for schedule(static) num_threads(plan->num_threads) reduction(| : none, has)
     for (int64_t s = 0; s < p->n; s++)
     {
         const double* mu = plan->charges.mu + 3 * (size_t)p->sorted[s];
         memcpy(p->dipole + 3 * s, mu, 3 * sizeof(*mu));
-        none |= p->charge[s] == 0 && mu[0] == 0 && mu[1] == 0 && mu[2] == 0;
+        const int zero = mu[0] == 0 && mu[1] == 0 && mu[2] == 0;
+        none |= p->charge[s] == 0 && zero;
+        has |= !zero;
     }
+    *some = has;
     return none;
 }
 
@@ -58,7 +62,7 @@ void fmm_sort_charges(gmxfmm_plan* plan)
 {
     const fmm_particle_set* p         = &plan->cpu->sources;
     real*                   q         = p->q;
-    int                     uncharged = 0;
+    int                     uncharged = 0, some = 0;
 #pragma omp parallel for schedule(static) num_threads(plan->num_threads) reduction(| : uncharged)
     for (int64_t s = 0; s < p->n; s++)
     {
@@ -68,9 +72,10 @@ void fmm_sort_charges(gmxfmm_plan* plan)
     }
     if (fmm_has_dipoles(plan))
     {
-        uncharged = sort_dipoles(plan);
+        uncharged = sort_dipoles(plan, &some);
     }
-    plan->cpu->uncharged = uncharged;
+    plan->cpu->uncharged  = uncharged;
+    plan->cpu->no_dipoles = !some;
     if (plan->options.check != GMXFMM_CHECK_OFF)
     {
         sum_left(plan);
