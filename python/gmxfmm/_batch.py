@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Callable, Dict, Iterator, List, Mapping, 
 
 import numpy as np
 
-from . import _check, _inputs
+from . import _check, _inputs, _mixed
 from ._arrays import View, checked, library_of, to_host
 from ._inputs import BoxLike, box_vectors, numbers, refuse
 from ._library import DeviceOutput, Error
@@ -30,6 +30,9 @@ _SHARE = 0.6
 # Differences of first derivatives are taken over twice this, in mean distances of particles, RMS charges or lengths of the box: their own
 # error is some ten times the square, and rounding over it.
 _NEAR, _NEAR_IN_SINGLE = 1e-5, 3e-3
+# Those along a strain are of the fourth order, as nothing else is exact there: the error is about four times the fourth power of the strain.
+_STRAIN, _STRAIN_IN_SINGLE = 1e-3, 1e-2
+_SETTINGS = ("method", "order", "grid", "depth", "separation", "m2l")
 _OTHERS = 3  # plans that are tried on a system which the one used last does not serve
 
 
@@ -63,7 +66,7 @@ class _Kept:
         self.exclusions = exclusions
         self.record = _check.Record()
         info = plan.info  # cells of an open system are others for each
-        self.settings = [info[name] for name in ("method", "order", "grid", "depth", "separation", "m2l", "theta", "degree", "leaf")]
+        self.settings = [info[name] for name in (*_SETTINGS, "theta", "degree", "leaf")]
 
 
 class Batch:
@@ -128,8 +131,7 @@ class Batch:
         if box is None:  # what is of periodic systems
             given.pop("boundary", None)
             given.pop("periodic", None)
-        if kind[1] is not None:
-            given.update(device="cuda", device_id=kind[2])
+        given.update(_where(kind))
         if not np.any(q):  # nothing to measure with: a plan for this system alone, as the next may have charges
             return _Kept(kind, n, None, Plan(x, q, box, **dict(given, measure=False)), 0, exclusions)
         plan, asked = None, self._accuracy or 0
@@ -143,10 +145,13 @@ class Batch:
         plan = plan or Plan(x, q, box, **given)
         plan.stop_measuring()
         kept = _Kept(kind, n, None if box is None else np.linalg.inv(_inputs.lattice(box, self._periodic)), plan, asked, exclusions)
+        self._keep(kept)
+        return kept
+
+    def _keep(self, kept: "_Kept") -> None:
         self._kept.insert(0, kept)
         while len(self._kept) > self._max_plans:
             self._kept.pop().plan.close()
-        return kept
 
     def step(self, positions: Any, charges: Any, boxes: BoxLike = None, offsets: Optional[Sequence[int]] = None,
              out: Optional[Mapping[str, Any]] = None, *, energy: bool = True, forces: bool = True, potential: bool = False, field: bool = False,
@@ -384,43 +389,112 @@ class Batch:
         block = block[:len(boxes)]
         return BatchStep(wanted, *DeviceStep.parts(block), arrays, block, door)
 
+    def mixed(self, positions: np.ndarray, charges: np.ndarray, boxes: Sequence[Optional[np.ndarray]], bounds: np.ndarray, by_x: np.ndarray,
+              by_q: np.ndarray, strain: bool, device: int = -1, door: Any = None) -> Tuple[np.ndarray, Dict[str, np.ndarray]]:
+        """Second derivatives of energies along a way of positions by_x (n, 3) and charges by_q (n), as of _mixed.Mixed. Arguments are those of
+        sides, in single or double precision.
+
+        strain  whether the virial is wanted
+
+        Gives which systems were computed, and arrays by the names of Mixed. A plan without dipoles computes nothing.
+        """
+        dtype, systems, n = positions.dtype, len(boxes), len(charges)
+        found = {"forces": np.zeros((n, 3)), "potential": np.zeros(n), "virial": np.zeros((systems, 3, 3)), "energy": np.zeros(systems)}
+        done = np.ones(systems, dtype=bool)
+        by_x, by_q = by_x.astype(dtype), by_q.astype(dtype)
+        result: Optional[_mixed.Mixed] = None
+
+        def compute(plan: Plan) -> Optional[np.ndarray]:
+            nonlocal result
+            result = None
+            _change(plan, measured_with, box)
+            if not q.any():  # the energy is quadratic in the charges
+                step = plan.step(x, potential=True, assign=True)
+                result = _mixed.Mixed(np.zeros_like(x), step.potential, np.zeros((3, 3)), 0.0)
+                return step.forces
+            if not _mixed.has_dipoles(plan):
+                return None
+            result, forces = _mixed.along(plan, x, q, u, w, box, strain and box is not None)
+            return forces
+
+        for s, box in enumerate(boxes):
+            one = slice(bounds[s], bounds[s + 1])
+            x, q, u, w = positions[one], charges[one], by_x[one], by_q[one]
+            measured_with = q if q.any() else w
+            if not measured_with.any() or not (u.any() or w.any()):
+                continue
+            kind = (np.dtype(dtype), None if door is None else type(door), device, box is None)
+            with _naming(s, systems):
+                self._one(self._near(kind, x, box), kind, x, measured_with, box, compute)
+            done[s] = result is not None
+            if result is not None:
+                found["forces"][one], found["potential"][one], found["virial"][s], found["energy"][s] = result
+        return done, found
+
     def sides(self, positions: np.ndarray, charges: np.ndarray, boxes: Sequence[Optional[np.ndarray]], bounds: np.ndarray, ways: Sequence[np.ndarray],
-              virial: bool, device: int = -1, door: Any = None) -> Tuple[np.ndarray, List[Dict[str, np.ndarray]]]:
+              virial: bool, strain: bool, device: int = -1, door: Any = None) -> Tuple[np.ndarray, Dict[int, Dict[str, np.ndarray]]]:
         """Results of systems a little before and behind where they are, for differences of first derivatives.
 
         positions, charges, boxes, bounds
                 all particles (n, 3) and (n) of float64, on the host; a box or None for each system. System s has bounds[s] to bounds[s + 1] - 1
-        ways    directions of positions (n, 3), charges (n) and boxes (systems, 3, 3)
+        ways    directions of positions (n, 3), charges (n) and boxes (systems, 3, 3). A system without any is left out
+        strain  whether the positions follow the box, as of a strain of both
         device  of the plans, and the door to its library; -1: the host
 
-        Gives the steps h (systems), and for the sides at -h and +h of the way forces, potential and virial. One plan computes both sides.
-        Its cells are those of the place between, so that its potential is smooth from one side to the other. The difference then has no
-        errors of different cells.
+        Gives the steps h (systems), and for the sides at -h and +h of the way, of a strain at twice that, too, forces, potential and virial. One
+        plan computes all sides. Its cells are those of the place between, so that its potential is smooth from one side to the other. The
+        difference then has no errors of different cells.
         """
         kind_of_arrays = np.dtype(np.float64), None if door is None else type(door), device
         steps, systems, n = np.ones(len(boxes)), len(boxes), len(charges)
-        found = [{"forces": np.zeros((n, 3)), "potential": np.zeros(n), "virial": np.zeros((systems, 3, 3))} for _ in range(2)]
+        found = {far: {"forces": np.zeros((n, 3)), "potential": np.zeros(n), "virial": np.zeros((systems, 3, 3))}
+                 for far in ((-2, -1, 1, 2) if strain else (-1, 1))}
+        exact, rough = (_STRAIN, _STRAIN_IN_SINGLE) if strain else (_NEAR, _NEAR_IN_SINGLE)
         for s, box in enumerate(boxes):
             one = slice(bounds[s], bounds[s + 1])
             x, q, (by_x, by_q, by_box) = positions[one], charges[one], (ways[0][one], ways[1][one], ways[2][s])
             measured_with = q if q.any() else by_q
-            way = _length_of_way(x, measured_with, box, by_x, by_q, by_box)
-            if not way > 0 or not measured_with.any():
+            if not measured_with.any():
+                continue
+            way = _length_of_way(x, measured_with, box, 0 * by_x if strain else by_x, by_q, by_box)
+            if not way > 0:
                 continue
             with _naming(s, systems):
                 kind = (*kind_of_arrays, box is None)
                 plan = self._plan_that_serves(kind, x, measured_with, box)
-                h = steps[s] = (_NEAR if plan.info.precision == "double" else _NEAR_IN_SINGLE) / way
+                if box is not None and by_box.any():
+                    plan = self._twin(plan, kind, x, measured_with, box)
+                h = steps[s] = (exact if plan.info.precision == "double" else rough) / way
                 plan.assign(x)
-                for sign, side in zip((-1, 1), found):
-                    plan.set_charges(q + sign * h * by_q)
+                for far, side in found.items():
+                    plan.set_charges(q + far * h * by_q)
                     if box is not None:
-                        plan.set_box(box + sign * h * by_box)
-                    step = plan.step(x + sign * h * by_x, potential=True, virial=virial and box is not None, assign=False)
+                        plan.set_box(box + far * h * by_box)
+                    step = plan.step(x + far * h * by_x, potential=True, virial=virial and box is not None, assign=False)
                     side["forces"][one], side["potential"][one] = step.forces, step.potential
                     if step.virial is not None:
                         side["virial"][s] = step.virial
         return steps, found
+
+    def _twin(self, plan: Plan, kind: Tuple, x: np.ndarray, q: np.ndarray, box: np.ndarray) -> Plan:
+        """A plan with the same settings whose lattice sums are always those of its box alone. Others are interpolated between boxes, but not the
+        first time, and a difference would have that step.
+        """
+        if self._given.get("reproducible") == 1:
+            return plan
+        kind, settings = (*kind, "alone"), {name: plan.info[name] for name in _SETTINGS}
+        found = [kept.plan for kept in self._near(kind, x, box) if kept.settings[:len(_SETTINGS)] == list(settings.values())]
+        if found:
+            _change(found[0], q, box)
+            return found[0]
+        given = {name: value for name, value in self._given.items() if name != "accuracy"}
+        twin = Plan(x, q, box, **{**given, **settings, **_where(kind), "reproducible": 1, "measure": False})
+        self._keep(_Kept(kind, len(x), np.linalg.inv(_inputs.lattice(box, self._periodic)), twin, 0, twin._exclusions))
+        return twin
+
+    def _near(self, kind: Tuple, x: np.ndarray, box: Optional[np.ndarray]) -> "List[_Kept]":
+        """The plans for a system, the one used last first."""
+        return self._find(kind, len(x), box, 1 if self._exact or kind[1] is not None else _MORE)
 
     def _plan_that_serves(self, kind: Tuple, x: np.ndarray, q: np.ndarray, box: Optional[np.ndarray]) -> Plan:
         """A plan that has the charges and the box of the system."""
@@ -432,7 +506,7 @@ class Batch:
             _change(plan, q, box)
             return plan.step(x, assign=True).forces
 
-        self._one(self._find(kind, len(x), box, 1 if self._exact or kind[1] is not None else _MORE), kind, x, q, box, compute)
+        self._one(self._near(kind, x, box), kind, x, q, box, compute)
         _change(plan, q, box)
         return plan
 
@@ -455,6 +529,11 @@ def _length_of_way(x: np.ndarray, q: np.ndarray, box: Optional[np.ndarray], by_x
     if box is not None:
         far.append(np.abs(by_box).max() / np.abs(box).max())
     return float(max(far))
+
+
+def _where(kind: Tuple) -> Dict[str, Any]:
+    """Options that say where the plans of a kind are."""
+    return {} if kind[1] is None else {"device": "cuda", "device_id": kind[2]}
 
 
 def _change(plan: Plan, q: np.ndarray, box: Optional[np.ndarray]) -> None:

@@ -8,7 +8,7 @@ from typing import Any, Callable, List, Mapping, Optional, Sequence, Tuple
 import numpy as np
 
 from ._batch import Batch
-from ._inputs import refuse
+from ._inputs import lattice, refuse
 from ._library import Error
 
 _MOST = 16  # sets of options that a function keeps plans for
@@ -108,33 +108,70 @@ def by_cell_on_host(x: np.ndarray, cells: np.ndarray, forces: np.ndarray, virial
         return by_cell(np, np.eye(3), cells, virial, moved, periodic)
 
 
-def second(batch: Batch, weight: np.ndarray, ways: Sequence[np.ndarray], x: np.ndarray, q: np.ndarray, cells: Optional[np.ndarray],
-           edges: np.ndarray, device: int = -1, door: Any = None) -> Tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+def second(batch: Batch, weight: np.ndarray, ways: Sequence[Optional[np.ndarray]], x: np.ndarray, q: np.ndarray, cells: Optional[np.ndarray],
+           edges: np.ndarray, device: int = -1, door: Any = None, of_cells: bool = True) -> Tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
     """Second derivatives of the weighted energies by a way and by x, q and cells, and first derivatives of each energy by the way.
 
-    weight  (systems)
-    ways    of x, q and cells
-    x, q    all particles (n, 3) and (n); edges (systems + 1)
-    cells   (systems, 3, 3), or None
-    device  of the plans, as of Batch.sides
+    weight    (systems)
+    ways      of x, q and cells; the last one may be None
+    x, q      all particles (n, 3) and (n), of one type; edges (systems + 1)
+    cells     (systems, 3, 3), or None
+    device    of the plans, as of Batch.sides
+    of_cells  whether the derivatives by cells are wanted; they are zeros otherwise
 
-    Arrays are float64, contiguous and of the host.
+    Arrays are contiguous and of the host, all but x and q in double precision. So are the results.
+
+    Along positions and charges they are exact. A way of the cells is a strain of positions and cells and a way of the positions back. Along
+    the strain they are differences, and so they are along everything where a plan has no dipoles.
     """
-    boxes = np.zeros((len(weight), 3, 3)) if cells is None else cells
-    ways = [ways[0], ways[1], np.zeros_like(boxes) if cells is None else ways[2]]
-    steps, sides = batch.sides(x, q, [box if box.any() else None for box in boxes], edges, ways, cells is not None, device, door)
+    systems, sizes = len(weight), np.diff(edges)
+    boxes = np.zeros((systems, 3, 3)) if cells is None else cells
+    given = [box if box.any() else None for box in boxes]
+    of_cells = of_cells and cells is not None
+    way_x, way_q, way_box = ways[0], ways[1], ways[2] if len(ways) > 2 else None
+    assert way_x is not None and way_q is not None
+    way_box = np.zeros_like(boxes) if way_box is None else way_box
+    strained = way_box.any(axis=(1, 2)) & boxes.any(axis=(1, 2))
+    with_box = np.zeros(x.shape)
+    for s in np.flatnonzero(strained):
+        one = slice(edges[s], edges[s + 1])
+        with_box[one] = x[one] @ np.linalg.solve(lattice(boxes[s], batch.periodic), np.array(batch.periodic)[:, None] * way_box[s])
+
+    exact, mixed = batch.mixed(x, q, given, edges, way_x - with_box, way_q, of_cells, device, door)
+    slope = by_cell_on_host(x, boxes, mixed["forces"], mixed["virial"], edges, batch.periodic) if of_cells else np.zeros_like(boxes)
+    found = [-mixed["forces"], mixed["potential"], slope, mixed["energy"]]
+    for these, along, strain in ((exact & strained, (with_box, np.zeros_like(way_q), way_box), True), (~exact, (way_x, way_q, way_box), False)):
+        if these.any():
+            each = np.repeat(these, sizes)
+            own = (along[0] * each[:, None], along[1] * each, along[2] * these[:, None, None])
+            found = [one + other for one, other in zip(found, _by_differences(batch, own, x.astype(float), q.astype(float), boxes, given, edges,
+                                                                              cells is not None, strain, device, door))]
+    by_x, by_q, by_cells, by_way = found
+    each = np.repeat(weight, sizes)
+    return each[:, None] * by_x, each * by_q, weight[:, None, None] * by_cells, by_way
+
+
+# Weights of the sides for a derivative, over h, and for the value between
+_SLOPES = {False: {-1: -1 / 2, 1: 1 / 2}, True: {-2: 1 / 12, -1: -2 / 3, 1: 2 / 3, 2: -1 / 12}}
+_MEANS = {False: {-1: 1 / 2, 1: 1 / 2}, True: {-2: -1 / 6, -1: 2 / 3, 1: 2 / 3, 2: -1 / 6}}
+
+
+def _by_differences(batch: Batch, ways: Sequence[np.ndarray], x: np.ndarray, q: np.ndarray, boxes: np.ndarray, given: Sequence[Optional[np.ndarray]],
+                    edges: np.ndarray, of_cells: bool, strain: bool, device: int, door: Any) -> List[np.ndarray]:
+    """Second derivatives along the ways by x, q and cells, and the first one, from first derivatives on the sides."""
+    steps, sides = batch.sides(x, q, given, edges, ways, of_cells, strain, device, door)
     sizes = np.diff(edges)
-    found: List[Tuple[np.ndarray, np.ndarray, np.ndarray]] = []
-    for sign, side in zip((-1, 1), sides):
-        far = sign * steps
+    by_x, by_q, by_cells, by_way = np.zeros(x.shape), np.zeros(q.shape), np.zeros_like(boxes), np.zeros(len(boxes))
+    for far, side in sides.items():
         slope = np.zeros_like(boxes)
-        if cells is not None:
-            slope = by_cell_on_host(x + np.repeat(far, sizes)[:, None] * ways[0], boxes + far[:, None, None] * ways[2], side["forces"],
-                                    side["virial"], edges, batch.periodic)
-        found.append((-side["forces"], side["potential"], slope))
-    low, high = found
-    scale = weight / (2 * steps)
-    each = np.repeat(scale, sizes)
-    along = sums(((low[0] + high[0]) * ways[0]).sum(axis=1) + (low[1] + high[1]) * ways[1], edges)
-    along += ((low[2] + high[2]) * ways[2]).sum(axis=(1, 2))
-    return each[:, None] * (high[0] - low[0]), each * (high[1] - low[1]), scale[:, None, None] * (high[2] - low[2]), along / 2
+        if of_cells:
+            h = far * steps
+            slope = by_cell_on_host(x + np.repeat(h, sizes)[:, None] * ways[0], boxes + h[:, None, None] * ways[2], side["forces"], side["virial"],
+                                    edges, batch.periodic)
+        scale, share = _SLOPES[strain][far] / steps, _MEANS[strain][far]
+        each = np.repeat(scale, sizes)
+        by_x -= each[:, None] * side["forces"]
+        by_q += each * side["potential"]
+        by_cells += scale[:, None, None] * slope
+        by_way += share * (sums((side["potential"] * ways[1]) - (side["forces"] * ways[0]).sum(axis=1), edges) + (slope * ways[2]).sum(axis=(1, 2)))
+    return [by_x, by_q, by_cells, by_way]

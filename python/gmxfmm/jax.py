@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 """The Coulomb energy as a function of JAX, with derivatives by positions, charges and cell, for jit, grad and vmap. The library has first
-derivatives, and differences of these give second ones. It is called back on the host.
+derivatives, and those of dipoles give second ones. It is called back on the host.
 
 There are three functions that JAX differentiates by rules of ours: energies, gradient and second. Each is of systems (systems, n, 3), or of
 all particles (n, 3) with bounds (systems + 1). Only second derivatives evaluate anything anew.
@@ -74,12 +74,13 @@ class _Caller:
         return (all_of_them.of_each(step.energy), *(None if one is None else one.astype(dtype, copy=False).reshape(shape)
                                                     for one, shape, dtype in zip(found, all_of_them.shapes, dtypes)))
 
-    def second(self, weight: Any, way_x: Any, way_q: Any, way_cell: Any, x: Any, q: Any, cell: Any, bounds: Any) -> Tuple:
+    def second(self, of_cell: bool, weight: Any, way_x: Any, way_q: Any, way_cell: Any, x: Any, q: Any, cell: Any, bounds: Any) -> Tuple:
         all_of_them = _Systems(x, q, cell, bounds)
-        ways = [np.asarray(way, dtype=float).reshape(shape) for way, shape in ((way_x, (-1, 3)), (way_q, (-1,)), (way_cell, (-1, 3, 3))) if way is not None]
+        ways = [None if way is None else np.asarray(way, dtype=float).reshape(shape)
+                for way, shape in ((way_x, (-1, 3)), (way_q, (-1,)), (way_cell, (-1, 3, 3)))]
         with self._lock:
-            by_x, by_q, by_cell, along = second(self.batch, np.asarray(weight, dtype=float).reshape(-1), ways, all_of_them.x.astype(float),
-                                                all_of_them.q.astype(float), all_of_them.cells, all_of_them.edges)
+            by_x, by_q, by_cell, along = second(self.batch, np.asarray(weight, dtype=float).reshape(-1), ways, all_of_them.x, all_of_them.q,
+                                                all_of_them.cells, all_of_them.edges, of_cells=of_cell)
         return (all_of_them.of_each(along), by_x.astype(all_of_them.dtype).reshape(np.shape(x)), by_q.astype(all_of_them.dtype).reshape(np.shape(q)),
                 None if cell is None else by_cell.astype(np.asarray(cell).dtype).reshape(np.shape(cell)))
 
@@ -140,27 +141,33 @@ def _gradient(caller: _Caller, by: _By, weight: Array, x: Array, q: Array, cell:
 
 
 def _gradient_forward(caller: _Caller, by: _By, *arguments: Any) -> Tuple:
-    return _gradient(caller, by, *arguments), arguments[:5]
+    values = tuple(None if one is None else one.value for one in arguments)
+    of_cell = arguments[3] is not None and arguments[3].perturbed
+    return _gradient(caller, by, *values), (of_cell, values[:5])
 
 
 def _gradient_backward(caller: _Caller, by: _By, kept: Any, ways: Any) -> Tuple:
-    weight, x, q, cell, bounds = kept
-    ways = [way if one is None or wanted else jnp.zeros_like(one) for way, one, wanted in zip(ways, (x, q, cell), by)]
-    by_weight, by_x, by_q, by_cell = _second(caller, weight, *ways, x, q, cell, bounds)
+    of_cell, (weight, x, q, cell, bounds) = kept
+    nothing = jax.custom_derivatives.SymbolicZero
+    asked = [wanted and not (way is None or isinstance(way, nothing)) for way, wanted in zip(ways, by)]
+    way_x, way_q, way_cell = (way if one else None for way, one in zip(ways, asked))
+    way_x, way_q = (jnp.zeros_like(one) if way is None else way for way, one in zip((way_x, way_q), (x, q)))
+    by_weight, by_x, by_q, by_cell = _second(caller, of_cell, weight, way_x, way_q, way_cell, x, q, cell, bounds)
     return (by_weight, by_x, by_q, by_cell, *(4 * (None,)))
 
 
-_gradient.defvjp(_gradient_forward, _gradient_backward)
+_gradient.defvjp(_gradient_forward, _gradient_backward, symbolic_zeros=True)
 
 
-@partial(jax.custom_vjp, nondiff_argnums=(0,))
-def _second(caller: _Caller, weight: Array, way_x: Array, way_q: Array, way_cell: Optional[Array], x: Array, q: Array, cell: Optional[Array],
-            bounds: Optional[Array]) -> Tuple:
-    return _call(caller.second, (_like(weight), _like(x), _like(q), _like(cell)), weight, way_x, way_q, way_cell, x, q, cell, bounds)
+@partial(jax.custom_vjp, nondiff_argnums=(0, 1))
+def _second(caller: _Caller, of_cell: bool, weight: Array, way_x: Array, way_q: Array, way_cell: Optional[Array], x: Array, q: Array,
+            cell: Optional[Array], bounds: Optional[Array]) -> Tuple:
+    like = (_like(weight), _like(x), _like(q), _like(cell))
+    return _call(partial(caller.second, of_cell), like, weight, way_x, way_q, way_cell, x, q, cell, bounds)
 
 
-def _second_forward(caller: _Caller, *arguments: Any) -> Tuple:
-    return _second(caller, *arguments), None
+def _second_forward(caller: _Caller, of_cell: bool, *arguments: Any) -> Tuple:
+    return _second(caller, of_cell, *arguments), None
 
 
 def _second_backward(*_: Any) -> Tuple:
@@ -223,7 +230,7 @@ def coulomb(x: Any, q: Any, cell: Any = None, offsets: Union[Sequence[int], Arra
     options  of Batch: accuracy, measure, exclusions, prefactor, ... They are no arrays that JAX traces
 
     Gives an array of no dimension, or (systems), of the type of x. The derivative by cell leaves the positions where they are. A strain of
-    both is x @ s, cell @ s. jit and vmap call the library back once, with all systems. Second derivatives are differences of first ones, by
-    two more evaluations in double precision (docs/python.md has their error). Third ones raise Error. Plans are kept as by gmxfmm.torch.
+    both is x @ s, cell @ s. jit and vmap call the library back once, with all systems. Second derivatives are exact, but
+    for those along a strain of the cell (docs/python.md). Third ones raise Error. Plans are kept as by gmxfmm.torch.
     """
     return _keeper.of(options)(x, q, cell, offsets)

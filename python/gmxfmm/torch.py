@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 """The Coulomb energy as a function of PyTorch, with derivatives by positions, charges and cell. The library has first derivatives, and
-differences of these give second ones. On a GPU it needs a library with CUDA. Only a cell that is on the device leaves it, and what Batch
+those of dipoles give second ones. On a GPU it needs a library with CUDA. Only a cell that is on the device leaves it, and what Batch
 checks.
 
 There are three operators of PyTorch: energies, gradient and second. torch.compile and torch.export put them into their graphs as they
@@ -119,25 +119,25 @@ def _gradient_fake(weight: Tensor, x: Tensor, q: Tensor, cell: Optional[Tensor],
 
 
 def _second(weight: Tensor, way_x: Tensor, way_q: Tensor, way_cell: Optional[Tensor], x: Tensor, q: Tensor, cell: Optional[Tensor],
-            bounds: Optional[Tensor], name: str) -> Tuple[Tensor, Tensor, Tensor, Tensor]:
-    """Second derivatives of the weighted energies by a way and by x, q and cell, and first derivatives of each energy by the way."""
-    def host(tensor: Tensor, *shape: int) -> np.ndarray:
-        return tensor.detach().to(device="cpu", dtype=torch.float64).contiguous().reshape(shape).numpy()
+            bounds: Optional[Tensor], name: str, of_cell: bool = True) -> Tuple[Tensor, Tensor, Tensor, Tensor]:
+    """Second derivatives of the weighted energies by a way and by x, q and cell, and first derivatives of each energy by the way. of_cell:
+    whether those by cell are wanted, which are zeros otherwise.
+    """
+    def host(tensor: Tensor, *shape: int, dtype: torch.dtype = torch.float64) -> np.ndarray:
+        return tensor.detach().to(device="cpu", dtype=dtype).contiguous().reshape(shape).numpy()
 
     systems = _systems(x, bounds)
     edges = np.arange(systems + 1) * x.shape[1] if bounds is None else bounds.cpu().numpy()
-    ways = [host(way_x, -1, 3), host(way_q, -1)]
-    if cell is not None:
-        ways.append(host(torch.zeros_like(cell) if way_cell is None else way_cell, systems, 3, 3))
+    ways = [host(way_x, -1, 3), host(way_q, -1), None if cell is None or way_cell is None else host(way_cell, systems, 3, 3)]
     on_device = library_of(x)
-    found = second_on_host(_batch_of(name), host(weight, -1), ways, host(x, -1, 3), host(q, -1), None if cell is None else host(cell, systems, 3, 3),
-                           edges, -1 if on_device is None else x.device.index, on_device)
+    found = second_on_host(_batch_of(name), host(weight, -1), ways, host(x, -1, 3, dtype=x.dtype), host(q, -1, dtype=x.dtype),
+                           None if cell is None else host(cell, systems, 3, 3), edges, -1 if on_device is None else x.device.index, on_device, of_cell)
     by_x, by_q, by_cells, along = (torch.from_numpy(array) for array in found)
     return by_x.reshape(x.shape).to(x), by_q.reshape(q.shape).to(q), x.new_empty(0) if cell is None else by_cells.to(cell), along.to(weight)
 
 
 def _second_fake(weight: Tensor, way_x: Tensor, way_q: Tensor, way_cell: Optional[Tensor], x: Tensor, q: Tensor, cell: Optional[Tensor],
-                 bounds: Optional[Tensor], name: str) -> Tuple[Tensor, Tensor, Tensor, Tensor]:
+                 bounds: Optional[Tensor], name: str, of_cell: bool = True) -> Tuple[Tensor, Tensor, Tensor, Tensor]:
     return torch.empty_like(x), torch.empty_like(q), x.new_empty(0) if cell is None else torch.empty_like(cell), torch.empty_like(weight)
 
 
@@ -265,7 +265,8 @@ class _Gradient(torch.autograd.Function):
         weight, x, q, cell, bounds = ctx.saved_tensors
         by_x, by_q, by_cell = ctx.by
         way_x, way_q = way_x if by_x else torch.zeros_like(x), way_q if by_q else torch.zeros_like(q)
-        by_x, by_q, by_cell, by_weight = _apply(_Second, weight, way_x, way_q, way_cell if by_cell else None, x, q, cell, bounds, ctx.name)
+        given = weight, way_x, way_q, way_cell if by_cell else None, x, q, cell, bounds, ctx.name, ctx.needs_input_grad[3]
+        by_x, by_q, by_cell, by_weight = _apply(_Second, *given)
         return (by_weight, by_x, by_q, None if cell is None else by_cell, *(8 * (None,)))
 
     @staticmethod
@@ -289,7 +290,7 @@ class _Second(torch.autograd.Function):
 
     @staticmethod
     def vmap(info: Any, dims: Any, *arguments: Any) -> Any:
-        given = _folded(info, dims, arguments, ("weight", "way_x", "way_q", "way_cell", "x", "q", "cell", "bounds", "name"))
+        given = _folded(info, dims, arguments, ("weight", "way_x", "way_q", "way_cell", "x", "q", "cell", "bounds", "name", "of_cell"))
         return _unfolded(info, _Second.apply(*given), (True, True, given[6] is not None, True))
 
 
@@ -419,8 +420,8 @@ def coulomb(x: Tensor, q: Tensor, cell: Optional[Tensor] = None, offsets: Union[
     options  of Batch: accuracy, measure, exclusions, prefactor, ...
 
     Gives a tensor of no dimension, or (systems), of the type and device of x. The derivative by cell leaves the positions where they are. A
-    strain of both is x @ s, cell @ s. Second derivatives are differences of first ones, by two more evaluations in double precision
-    (docs/python.md has their error). Third ones raise Error. The first call with a number of particles, a shape of the cell and these options
+    strain of both is x @ s, cell @ s. Second derivatives are exact, but for those along a
+    strain of the cell (docs/python.md). Third ones raise Error. The first call with a number of particles, a shape of the cell and these options
     makes a plan. It is measured unless measure=False. The last 16 sets of options keep their plans. An object Coulomb keeps its own.
     """
     return _call(_name_of(options), x, q, cell, offsets, batch, systems)

@@ -112,7 +112,7 @@ def sum_over_pairs(x, q):
 
 
 class SecondDerivatives(Case):
-    """By differences over 2e-5 of a distance, whose error is some 1e-9 of them, and which have that of the forces, besides."""
+    """What JAX makes of them. test_second.py has how exact they are."""
 
     def products(self, function, *arrays):
         """Derivatives of the energy's square, so that its own derivatives are in them, and of a product of its slopes with ways."""
@@ -150,7 +150,7 @@ class SecondDerivatives(Case):
         x, q = (array[:6] for array in cloud(60))
         function = Coulomb(accuracy=1e-8)
         d = np.linalg.norm(x[:, None] - x, axis=2) + np.diag(np.full(6, np.inf))
-        # 1e-8 of potentials of some ten, and their differences' 1e-9
+        # 1e-8 of potentials of some ten
         np.testing.assert_allclose(jax.jacrev(jax.grad(function, 1), 1)(x, q), 1 / d, rtol=0, atol=1e-6)
         np.testing.assert_allclose(jax.jit(jax.jacrev(jax.grad(function, 1), 1))(x, q), 1 / d, rtol=0, atol=1e-6)
 
@@ -161,6 +161,26 @@ class SecondDerivatives(Case):
         expected = self.products(lambda x, q: sum(sum_over_pairs(x[a:b], q[a:b]) for a, b in zip(ends, ends[1:])), x, q)[1]
         for one, other in zip(self.products(lambda x, q: function(x, q, None, ends).sum(), x, q)[1], expected):
             self.assertLess(rms_error(np.asarray(one), np.asarray(other)), 1e-7)
+
+    def test_are_symmetric(self):
+        """To rounding at a low accuracy: they are derivatives of what is computed. That of the cell by itself is by differences."""
+        x, q = melt(2)
+        function = Coulomb(accuracy=1e-3, reproducible=1)
+        parts = jax.jit(jax.jacrev(jax.grad(function, (0, 1, 2)), (0, 1, 2)))(x, q, skew(2))
+        found = np.block([[np.reshape(part, (rows, -1)) for part in of] for of, rows in zip(parts, (24, 8, 9))])
+        largest = np.abs(found).max()
+        np.testing.assert_allclose(found, found.T, rtol=0, atol=1e-9 * largest)
+        np.testing.assert_allclose(found[:32, :32], found[:32, :32].T, rtol=0, atol=1e-13 * largest)
+
+    def test_of_cells_are_computed_where_wanted(self):
+        x, q = melt(4)
+        function, asked = Coulomb(accuracy=1e-3), []
+        real = function.batch.mixed
+        function.batch.mixed = lambda *given: asked.append(given[6]) or real(*given)
+        loss = lambda *given: (jax.grad(function)(*given) ** 2).sum()
+        for of in ((0,), (0, 1), (2,)):
+            jax.jit(jax.grad(loss, of))(x, q, 4 * np.eye(3))
+        self.assertEqual(asked, [False, False, True])
 
     def test_third_are_refused_by_name(self):
         x, q = melt(2)

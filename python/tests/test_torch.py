@@ -2,6 +2,7 @@
 """The function of PyTorch, on the CPU: derivatives against differences, many systems, what is refused."""
 import copy
 import io
+import itertools
 import unittest
 
 import numpy as np
@@ -146,7 +147,7 @@ def sum_over_pairs(x, q):
 
 @unittest.skipIf(torch is None, "there is no PyTorch here")
 class SecondDerivatives(unittest.TestCase):
-    """By differences over 2e-5 of a distance, whose error is some 1e-9 of them, and which have that of the forces, besides."""
+    """What PyTorch makes of them. test_second.py has how exact they are."""
 
     def setUp(self):
         self.x, self.q = cloud(60)
@@ -235,6 +236,48 @@ class SecondDerivatives(unittest.TestCase):
         self.assertTrue(torch.autograd.gradgradcheck(lambda *given: function(*given), self.tensors(x, q * np.linspace(0.5, 1.5, 8), skew(2)),
                                                      eps=STEP, atol=1e-4, rtol=RELATIVE))
 
+    def test_gradgradcheck_in_every_boundary_and_mixture(self):
+        """Some of x, q and cell want derivatives. Random vectors stand in place of all. PyTorch's differences have cells of their own on either side."""
+        x, q = melt(2)
+        q = q * np.linspace(0.5, 1.5, 8)
+        for options in ({}, {"periodic": (1, 1, 0)}, {"boundary": "vacuum"}, {"boundary": "open"}):
+            is_open = options.get("boundary") == "open"
+            function = Coulomb(accuracy=1e-10, **{} if is_open else options)
+            given = self.tensors(x, q - q.mean() if "boundary" in options else q, *([] if is_open else [skew(2)]))
+            for of in itertools.product((False, True), repeat=len(given)):
+                inputs = [one.detach().requires_grad_(wanted) for one, wanted in zip(given, of)]
+                if any(of) and not (options.get("boundary") == "vacuum" and of[1]):  # which wants no net charge
+                    with self.subTest(options=options, of=of):
+                        self.assertTrue(torch.autograd.gradgradcheck(function, inputs, eps=STEP, atol=1e-4, rtol=RELATIVE, fast_mode=True))
+
+    def test_jacobians_are_symmetric(self):
+        """To rounding at a low accuracy: they are derivatives of what is computed. That of the cell by itself is by differences."""
+        x, q = (array[:8] for array in self.tensors(*melt(2)))
+        cell = torch.tensor(skew(2))
+        function = Coulomb(accuracy=1e-3, reproducible=1)
+        sizes = (24, 8, 9)
+
+        def slope(flat):
+            parts = [part.reshape(one.shape) for part, one in zip(flat.split(sizes), (x, q, cell))]
+            return torch.cat([one.reshape(-1) for one in torch.func.grad(function, argnums=(0, 1, 2))(*parts)])
+
+        found = torch.func.jacrev(slope)(torch.cat([one.detach().reshape(-1) for one in (x, q, cell)]))
+        torch.testing.assert_close(found, found.T, rtol=0, atol=1e-9 * found.abs().max().item())
+        torch.testing.assert_close(found[:32, :32], found[:32, :32].T, rtol=0, atol=1e-13 * found.abs().max().item())
+
+    def test_of_cells_are_computed_where_wanted(self):
+        """A loss of forces alone takes no virial, and single precision no plan in double."""
+        x, q = melt(4)
+        for dtype, of_cell in ((torch.float64, False), (torch.float32, False), (torch.float64, True)):
+            function = Coulomb(accuracy=1e-3)
+            inputs = self.tensors(x, q, 4 * np.eye(3), dtype=dtype)
+            inputs[2].requires_grad_(of_cell)
+            asked, real = [], function.batch.mixed
+            function.batch.mixed = lambda *given: asked.append(given[6]) or real(*given)
+            forces, = torch.autograd.grad(function(*inputs), inputs[0], create_graph=True)
+            (forces**2).sum().backward()
+            self.assertEqual((asked, len(function.batch.plans), inputs[2].grad is not None), ([of_cell], 1, of_cell))
+
 
 @unittest.skipIf(torch is None, "there is no PyTorch here")
 class Transforms(unittest.TestCase):
@@ -314,6 +357,11 @@ class Transforms(unittest.TestCase):
             arguments = [one.clone().requires_grad_(one.is_floating_point()) if one is not None else None for one in given]
             torch.library.opcheck(gmxfmm.torch.energies, (*arguments, self.function._name, True, True, arguments[2] is not None),
                                   test_utils=("test_schema", "test_faketensor", "test_aot_dispatch_static"))
+            x, q, cell, bounds = (None if one is None else one.detach() for one in arguments)
+            weight = torch.ones(1 if bounds is None else 2, dtype=torch.float64)
+            for of_cell in (False, True):
+                torch.library.opcheck(gmxfmm.torch.second, (weight, x, q, cell, x, q, cell, bounds, self.function._name, of_cell),
+                                      test_utils=("test_schema", "test_faketensor"))
 
 
 @unittest.skipIf(torch is None, "there is no PyTorch here")
