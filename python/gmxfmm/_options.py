@@ -17,7 +17,7 @@ Three = Union[int, Sequence[int], np.ndarray]
 
 
 class Options(TypedDict, total=False):
-    """Options of solve, Plan, Batch and qeq."""
+    """Options of solve, Plan, Batch, qeq and induce."""
 
     accuracy: float
     boundary: Literal["tinfoil", "vacuum", "open"]

@@ -56,6 +56,14 @@ class Examples(unittest.TestCase):
         np.testing.assert_allclose(by_forces, fell, rtol=2e-4)
         self.assertLess(abs(self.number("sum #:", printed)), 1e-12)
 
+    def test_polarizable_water_has_the_published_dimer(self):
+        """Dang and Chang: -4.69 kcal/mol at 2.87 Angstrom, and 1.848 D of a molecule by itself."""
+        printed = run("polarizable_water.py")
+        self.assertAlmostEqual(self.number("energy #", printed), -4.69, delta=0.005)
+        self.assertAlmostEqual(self.number("O-O #", printed), 2.87, delta=0.005)
+        self.assertAlmostEqual(self.number("by itself #", printed), 1.848, delta=0.002)
+        self.assertGreater(self.number("molecules #", printed), 2)
+
     @missing("ase")
     def test_ase_molten_salt_conserves_energy(self):
         printed = run("ase_molten_salt.py")

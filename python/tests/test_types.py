@@ -25,6 +25,7 @@ with gmxfmm.Plan(x, q, accuracy=1e-4, kernel="yukawa", kappa=0.5, reproducible=T
     energy: float = step.energy
 gmxfmm.Batch(accuracy=1e-4, max_plans=3, precision=None)
 gmxfmm.qeq(x, q, q, 4, tolerance=1e-6, exclusions=[(0, 1)], measure=False)
+gmxfmm.induce(x, q, q, 4, damping=0.39, exclusions=[(0, 1)], prefactor=2.0)
 gmxfmm.jax.coulomb(x, q, accuracy=1e-4, measure=False, max_plans=3)
 """
 BAD = ('gmxfmm.solve(x, q, acuracy=1e-4)', 'gmxfmm.Plan(x, q, method="tree")', 'gmxfmm.Plan(x, q, order="six")', 'gmxfmm.Batch(acuracy=1e-4)',
