@@ -79,6 +79,15 @@ class Examples(unittest.TestCase):
         self.assertAlmostEqual(self.number("found: [^,]*, #", printed), 0.41, delta=1e-3)
         self.assertEqual(self.number("plans made: #", printed), 1)
 
+    @missing("torch")
+    def test_torch_trains_on_forces(self):
+        """Losses are over the variance: 1 is what a constant has."""
+        printed = run("torch_train_on_forces.py")
+        self.assertLess(self.number("with the long-range part: loss .* to #,", printed), 5e-3)
+        self.assertLess(self.number("with the long-range part: .* clusters #,", printed), 5e-3)
+        self.assertAlmostEqual(self.number("charge #", printed), 0.8, delta=0.005)
+        self.assertGreater(self.number("without the long-range part: loss .* to #,", printed), 0.5)
+
     @missing("cupy")
     def test_cupy_steps(self):
         try:
