@@ -260,18 +260,23 @@ class Batch:
             with _naming(s + getattr(error, "system", 0), len(boxes)):
                 raise
         self._use(kept)
-        if self._accuracy is None:
-            return end
-        start = bounds[s:end] - bounds[s]
+        return end if self._accuracy is None else self._first_unserved(kept, s, end, arrays["forces"], x, q, boxes, bounds, own)
+
+    def _first_unserved(self, kept: "_Kept", s: int, end: int, forces: np.ndarray, x: np.ndarray, q: np.ndarray, boxes: Sequence[Optional[np.ndarray]],
+                        bounds: np.ndarray, own: Optional[np.ndarray]) -> int:
+        """Checks the forces (of these systems alone) that a plan has given of systems s to end - 1. Gives the first that it does not serve, or
+        end.
+        """
+        assert self._accuracy is not None
+        all_of_them, start = slice(bounds[s], bounds[end]), bounds[s:end] - bounds[s]
         if end == s + 1:  # a third of the time
-            kinds = [_check.kind_of(arrays["forces"], x[all_of_them], q[all_of_them], boxes[s])]
+            kinds = [_check.kind_of(forces, x[all_of_them], q[all_of_them], boxes[s])]
         else:
-            kinds = _check.kinds_of(arrays["forces"], x[all_of_them], q[all_of_them], start, own)
+            kinds = _check.kinds_of(forces, x[all_of_them], q[all_of_them], start, own)
         for k, kind in enumerate(kinds):
             if kind and not kept.record.trusts(kind):
                 one = slice(bounds[s + k], bounds[s + k + 1])
-                if not self._has_accuracy(kept, kind, arrays["forces"][start[k]:start[k] + one.stop - one.start], self._accuracy, x[one], q[one],
-                                          boxes[s + k]):
+                if not self._has_accuracy(kept, kind, forces[start[k]:start[k] + one.stop - one.start], self._accuracy, x[one], q[one], boxes[s + k]):
                     kept.record.drop(kind)
                     return s + k
         return end
@@ -417,19 +422,43 @@ class Batch:
             result, forces = _mixed.along(plan, x, q, u, w, box, strain and box is not None)
             return forces
 
-        for s, box in enumerate(boxes):
-            one = slice(bounds[s], bounds[s + 1])
+        s, most, sizes = 0, 1, np.diff(bounds).tolist()
+        while s < systems:
+            end, kept = self._run(s, min(systems, s + most), dtype, sizes, boxes) if door is None and not strain else (s + 1, [])
+            if kept and _mixed.has_dipoles(kept[0].plan):
+                before, s = s, self._many_mixed(kept[0], s, end, positions, charges, by_x, by_q, boxes, bounds, found)
+                most = 2 * most if s == end else 1  # as of steps
+                if s > before:
+                    continue
+            one, box = slice(bounds[s], bounds[s + 1]), boxes[s]
             x, q, u, w = positions[one], charges[one], by_x[one], by_q[one]
             measured_with = q if q.any() else w
-            if not measured_with.any() or not (u.any() or w.any()):
-                continue
-            kind = (np.dtype(dtype), None if door is None else type(door), device, box is None)
-            with _naming(s, systems):
-                self._one(self._near(kind, x, box), kind, x, measured_with, box, compute)
-            done[s] = result is not None
-            if result is not None:
-                found["forces"][one], found["potential"][one], found["virial"][s], found["energy"][s] = result
+            if measured_with.any() and (u.any() or w.any()):
+                kind = (np.dtype(dtype), None if door is None else type(door), device, box is None)
+                with _naming(s, systems):
+                    self._one(self._near(kind, x, box), kind, x, measured_with, box, compute)
+                done[s] = result is not None
+                if result is not None:
+                    found["forces"][one], found["potential"][one], found["virial"][s], found["energy"][s] = result
+            s += 1
         return done, found
+
+    def _many_mixed(self, kept: "_Kept", s: int, end: int, x: np.ndarray, q: np.ndarray, u: np.ndarray, w: np.ndarray,
+                    boxes: Sequence[Optional[np.ndarray]], bounds: np.ndarray, found: Dict[str, np.ndarray]) -> int:
+        """What mixed finds, without virials, of systems s to end - 1 by a plan. Gives the first that it does not serve, or end."""
+        all_of_them = slice(bounds[s], bounds[end])
+        own = None if boxes[s] is None else np.array(boxes[s:end], dtype=np.float64)
+        try:
+            forces, potential, energy, felt = _mixed.of_systems(kept.plan, *(array[all_of_them] for array in (x, q, u, w)), bounds[s:end + 1] - bounds[s], own)
+        except Error as error:
+            with _naming(s + getattr(error, "system", 0), len(boxes)):
+                raise
+        self._use(kept)
+        served = end if self._accuracy is None else self._first_unserved(kept, s, end, felt, x, q, boxes, bounds, own)
+        n = bounds[served] - bounds[s]
+        these = slice(bounds[s], bounds[served])
+        found["forces"][these], found["potential"][these], found["energy"][s:served] = forces[:n], potential[:n], energy[:served - s]
+        return served
 
     def sides(self, positions: np.ndarray, charges: np.ndarray, boxes: Sequence[Optional[np.ndarray]], bounds: np.ndarray, ways: Sequence[np.ndarray],
               virial: bool, strain: bool, device: int = -1, door: Any = None) -> Tuple[np.ndarray, Dict[int, Dict[str, np.ndarray]]]:

@@ -49,12 +49,30 @@ def _of_two(plan: Any, x: np.ndarray, q: np.ndarray, u: np.ndarray, w: np.ndarra
     plan.set_charges(w)
     plan.set_dipoles(mu, measure=False)
     of_way = plan.step(x, energy=False, forces=False, potential=True, field=True, assign=False)
-    xx, yy, zz, xy, xz, yz = of_q.field_gradient.T
+    forces, potential, energies, felt = _put_together(q, u, w, mu, of_q.potential, of_q.field, of_q.field_gradient, of_way.potential, of_way.field)
+    return Mixed(forces, potential, np.zeros((3, 3)), float(energies.sum())), felt
+
+
+def _put_together(q: np.ndarray, u: np.ndarray, w: np.ndarray, mu: np.ndarray, phi: np.ndarray, field: np.ndarray, gradient: np.ndarray,
+                  way_phi: np.ndarray, way_field: np.ndarray) -> Tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+    """Forces and potential as of Mixed, and the terms of its energy, from potential, field and its gradient of q and the former two of the way.
+    And the forces on q.
+    """
+    xx, yy, zz, xy, xz, yz = gradient.T
     a, b, c = mu.T
     turned = np.stack([xx * a + xy * b + xz * c, xy * a + yy * b + yz * c, xz * a + yz * b + zz * c], axis=1)
-    felt = q[:, None] * of_q.field
-    return Mixed(q[:, None] * of_way.field + w[:, None] * of_q.field + turned, of_way.potential - (u * of_q.field).sum(axis=1), np.zeros((3, 3)),
-                 float(np.vdot(w, of_q.potential) - np.vdot(mu, of_q.field))), felt
+    return (q[:, None] * way_field + w[:, None] * field + turned, way_phi - (u * field).sum(axis=1), w * phi - (mu * field).sum(axis=1),
+            q[:, None] * field)
+
+
+def of_systems(plan: Any, x: np.ndarray, q: np.ndarray, u: np.ndarray, w: np.ndarray, bounds: np.ndarray,
+               boxes: Optional[np.ndarray]) -> Tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+    """What along gives without a strain, of systems one behind the other: forces, potentials, energies, and forces on q."""
+    mu = q[:, None] * u
+    of_q, of_way = plan.fields_of_systems(x, (q, np.zeros_like(mu)), (w, mu), bounds, boxes)
+    forces, potential, terms, felt = _put_together(q, u, w, mu, of_q["potential"], of_q["field"], of_q["field_gradient"], of_way["potential"],
+                                                   of_way["field"])
+    return forces, potential, np.add.reduceat(terms, bounds[:-1], dtype=float), felt
 
 
 def _of_sum_and_difference(plan: Any, x: np.ndarray, q: np.ndarray, u: np.ndarray, w: np.ndarray, mu: np.ndarray,

@@ -11,7 +11,7 @@ import numpy as np
 from . import _check, _inputs
 from ._arrays import View, checked, library_of, to_host
 from ._inputs import AUTO, BoxLike, Info, Measured, box_vectors, exclusion_lists, is_auto, library_error, make_options, numbers, particle_ids, refuse
-from ._library import Error, Info as InfoStructure, Measurement, Options as OptionsStructure, System, Systems, header, library
+from ._library import Error, Info as InfoStructure, Measurement, Options as OptionsStructure, Output, System, Systems, header, library
 from ._ranks import Communicator
 from ._options import Options, Precision
 from ._results import DeviceStep, HostStep, OF_DIPOLES, Out, Step, Wanted, prepare
@@ -740,6 +740,45 @@ class Plan:
             error = self._error(status)
             error.system = last  # type: ignore[attr-defined]
             raise error
+
+    def fields_of_systems(self, x: np.ndarray, first: Tuple[np.ndarray, np.ndarray], second: Tuple[np.ndarray, np.ndarray], bounds: np.ndarray,
+                          boxes: Optional[np.ndarray]) -> Tuple[Dict[str, np.ndarray], Dict[str, np.ndarray]]:
+        """Potential and field of two sets of charges and dipoles, of the first with the gradient, for systems as of step_systems. There are no
+        dipoles before or afterwards.
+        """
+        n, word, pair = len(x), self._dtype.itemsize, (first, second)
+        found: Tuple[Dict[str, np.ndarray], ...] = tuple({"potential": np.empty(n, self._dtype), "field": np.empty((n, 3), self._dtype)} for _ in pair)
+        found[0]["field_gradient"] = np.empty((n, 6), self._dtype)
+        outputs = [Output(size=ctypes.sizeof(Output)) for _ in pair]
+        at_x, at_sources = x.ctypes.data, [(q.ctypes.data, mu.ctypes.data) for q, mu in pair]
+        at_arrays = [[(name, array.ctypes.data, array.size // n * word) for name, array in of.items()] for of in found]
+        if "_handle" not in self.__dict__:
+            self._make_copy(None)
+        ends: List[int] = bounds.tolist()
+        s = 0
+        try:
+            for s, (begin, end) in enumerate(zip(ends, ends[1:])):
+                here = at_x + 3 * word * begin
+                for k, ((at_q, at_mu), output) in enumerate(zip(at_sources, outputs)):
+                    self._call("set_charges", end - begin, at_q + word * begin)
+                    if boxes is not None and k == 0:
+                        self._call("set_box", boxes[s].ctypes.data)
+                    self._call("set_dipoles", end - begin, at_mu + 3 * word * begin)
+                    if k == 0:
+                        self._call("assign", here)
+                    for name, address, row in at_arrays[k]:
+                        setattr(output, name, address + row * begin)
+                    self._call("execute", here, ctypes.byref(output))
+        except Error as error:
+            error.system = s  # type: ignore[attr-defined]
+            raise
+        finally:
+            library.gmxfmm_set_dipoles(self._handle, 0, None)
+            self._charges = second[0][ends[s]:ends[s + 1]].copy()
+            self._n, self._charges_on_device, self._kept, self._steps_left = len(self._charges), None, None, 0
+            if boxes is not None:
+                self._box = boxes[s].copy()
+        return found[0], found[1]
 
     def enqueue_system(self, positions: View, charges: View, box: Optional[np.ndarray], output: Any) -> None:
         """A whole step of another system with as many particles: charges, box, assignment, results. Batch uses it."""
