@@ -394,7 +394,7 @@ class Batch:
         block = block[:len(boxes)]
         return BatchStep(wanted, *DeviceStep.parts(block), arrays, block, door)
 
-    def mixed(self, positions: np.ndarray, charges: np.ndarray, boxes: Sequence[Optional[np.ndarray]], bounds: np.ndarray, by_x: np.ndarray,
+    def mixed(self, positions: np.ndarray, charges: np.ndarray, boxes: List[Optional[np.ndarray]], bounds: np.ndarray, by_x: np.ndarray,
               by_q: np.ndarray, strain: bool, device: int = -1, door: Any = None) -> Tuple[np.ndarray, Dict[str, np.ndarray]]:
         """Second derivatives of energies along a way of positions by_x (n, 3) and charges by_q (n), as of _mixed.Mixed. Arguments are those of
         sides, in single or double precision.
@@ -449,7 +449,8 @@ class Batch:
         all_of_them = slice(bounds[s], bounds[end])
         own = None if boxes[s] is None else np.array(boxes[s:end], dtype=np.float64)
         try:
-            forces, potential, energy, felt = _mixed.of_systems(kept.plan, *(array[all_of_them] for array in (x, q, u, w)), bounds[s:end + 1] - bounds[s], own)
+            forces, potential, energy, felt = _mixed.of_systems(kept.plan, x[all_of_them], q[all_of_them], u[all_of_them], w[all_of_them],
+                                                                bounds[s:end + 1] - bounds[s], own)
         except Error as error:
             with _naming(s + getattr(error, "system", 0), len(boxes)):
                 raise

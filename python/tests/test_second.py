@@ -134,6 +134,32 @@ class OfManySystems(Case):
         self.assertFalse(found[0][edges[4]:].any())
         self.assertFalse(found[2][[1, 2, 4, 5]].any())
 
+    def test_that_one_plan_serves(self):
+        """Without derivatives by cells these are computed together. Some have no charges, or no way, or a kind of their own."""
+        x, q = melt(4)
+        x = np.concatenate([x + self.random.normal(0, 0.02, x.shape) for _ in range(8)])
+        q, edges, weight = np.tile(q, 8), 64 * np.arange(9), self.random.normal(size=8)
+        q[64:128] = 0
+        x[320:384] = 0.1 * x[320:384]
+        ways = [self.random.normal(size=shape) for shape in (x.shape, q.shape)]
+        ways[0][192:256], ways[1][192:256] = 0, 0
+        for cells in (None, np.array(8 * [4 * np.eye(3)])):
+            x = x if cells is None else np.concatenate([x[:320], x[256:320], x[384:]])
+            for accuracy in (1e-3, 1e-9):
+                batch = Batch(accuracy=accuracy)
+                found = second(batch, weight, ways, x, q, cells, edges, of_cells=False)
+                exact = second(Batch(accuracy=1e-10), weight, ways, x, q, cells, edges)
+                for s in range(8):
+                    one = slice(edges[s], edges[s + 1])
+                    for part, other in zip(found[:2], exact):
+                        if other[one].any():
+                            self.assertLess(rms_error(part[one], other[one]), 2 * accuracy)
+                        else:
+                            self.assertFalse(part[one].any())
+                    self.assertAlmostEqual(found[3][s], exact[3][s], delta=10 * accuracy * max(1, abs(exact[3][s])))
+                step = batch.step(x[:64][None], q[:64][None], None if cells is None else cells[:1])
+                self.assertTrue(np.isfinite(step.energy[0]))
+
     def test_in_single_precision(self):
         """By the plan of the forces, which is left with charges alone: later steps have the bits of before."""
         x, q = (array.astype(np.float32) for array in melt(6))
