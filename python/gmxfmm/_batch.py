@@ -32,7 +32,6 @@ _SHARE = 0.6
 _NEAR, _NEAR_IN_SINGLE = 1e-5, 3e-3
 # Those along a strain are of the fourth order, as nothing else is exact there: the error is about four times the fourth power of the strain.
 _STRAIN, _STRAIN_IN_SINGLE = 1e-3, 1e-2
-_SETTINGS = ("method", "order", "grid", "depth", "separation", "m2l")
 _OTHERS = 3  # plans that are tried on a system which the one used last does not serve
 
 
@@ -66,7 +65,7 @@ class _Kept:
         self.exclusions = exclusions
         self.record = _check.Record()
         info = plan.info  # cells of an open system are others for each
-        self.settings = [info[name] for name in (*_SETTINGS, "theta", "degree", "leaf")]
+        self.settings = [info[name] for name in ("method", "order", "grid", "depth", "separation", "m2l", "theta", "degree", "leaf")]
 
 
 class Batch:
@@ -131,7 +130,8 @@ class Batch:
         if box is None:  # what is of periodic systems
             given.pop("boundary", None)
             given.pop("periodic", None)
-        given.update(_where(kind))
+        if kind[1] is not None:
+            given.update(device="cuda", device_id=kind[2])
         if not np.any(q):  # nothing to measure with: a plan for this system alone, as the next may have charges
             return _Kept(kind, n, None, Plan(x, q, box, **dict(given, measure=False)), 0, exclusions)
         plan, asked = None, self._accuracy or 0
@@ -145,13 +145,10 @@ class Batch:
         plan = plan or Plan(x, q, box, **given)
         plan.stop_measuring()
         kept = _Kept(kind, n, None if box is None else np.linalg.inv(_inputs.lattice(box, self._periodic)), plan, asked, exclusions)
-        self._keep(kept)
-        return kept
-
-    def _keep(self, kept: "_Kept") -> None:
         self._kept.insert(0, kept)
         while len(self._kept) > self._max_plans:
             self._kept.pop().plan.close()
+        return kept
 
     def step(self, positions: Any, charges: Any, boxes: BoxLike = None, offsets: Optional[Sequence[int]] = None,
              out: Optional[Mapping[str, Any]] = None, *, energy: bool = True, forces: bool = True, potential: bool = False, field: bool = False,
@@ -492,8 +489,6 @@ class Batch:
             with _naming(s, systems):
                 kind = (*kind_of_arrays, box is None)
                 plan = self._plan_that_serves(kind, x, measured_with, box)
-                if box is not None and by_box.any():
-                    plan = self._twin(plan, kind, x, measured_with, box)
                 h = steps[s] = (exact if plan.info.precision == "double" else rough) / way
                 plan.assign(x)
                 for far, side in found.items():
@@ -505,22 +500,6 @@ class Batch:
                     if step.virial is not None:
                         side["virial"][s] = step.virial
         return steps, found
-
-    def _twin(self, plan: Plan, kind: Tuple, x: np.ndarray, q: np.ndarray, box: np.ndarray) -> Plan:
-        """A plan with the same settings whose lattice sums are always those of its box alone. Others are interpolated between boxes, but not the
-        first time, and a difference would have that step.
-        """
-        if self._given.get("reproducible") == 1:
-            return plan
-        kind, settings = (*kind, "alone"), {name: plan.info[name] for name in _SETTINGS}
-        found = [kept.plan for kept in self._near(kind, x, box) if kept.settings[:len(_SETTINGS)] == list(settings.values())]
-        if found:
-            _change(found[0], q, box)
-            return found[0]
-        given = {name: value for name, value in self._given.items() if name != "accuracy"}
-        twin = Plan(x, q, box, **{**given, **settings, **_where(kind), "reproducible": 1, "measure": False})
-        self._keep(_Kept(kind, len(x), np.linalg.inv(_inputs.lattice(box, self._periodic)), twin, 0, twin._exclusions))
-        return twin
 
     def _near(self, kind: Tuple, x: np.ndarray, box: Optional[np.ndarray]) -> "List[_Kept]":
         """The plans for a system, the one used last first."""
@@ -559,11 +538,6 @@ def _length_of_way(x: np.ndarray, q: np.ndarray, box: Optional[np.ndarray], by_x
     if box is not None:
         far.append(np.abs(by_box).max() / np.abs(box).max())
     return float(max(far))
-
-
-def _where(kind: Tuple) -> Dict[str, Any]:
-    """Options that say where the plans of a kind are."""
-    return {} if kind[1] is None else {"device": "cuda", "device_id": kind[2]}
 
 
 def _change(plan: Plan, q: np.ndarray, box: Optional[np.ndarray]) -> None:
