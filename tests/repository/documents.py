@@ -3,6 +3,7 @@
 """Holds every Markdown file to the sources: links and anchors, names of files, messages, commands.
 
 Usage: documents.py ROOT [PROGRAM]      PROGRAM: a built gmxfmm, without which commands are only looked up
+       documents.py --test              its own test: what figures of a paragraph are
 
 - Links lead to files that are there, and to headings of theirs.
 - What stands in backquotes and looks like a file of this repository is one; in gromacs-patch it may be one that is patched.
@@ -10,6 +11,7 @@ Usage: documents.py ROOT [PROGRAM]      PROGRAM: a built gmxfmm, without which c
   a unit is on at most one guide and one page of background.
 - Messages in the tables of docs/refused.md are in the sources.
 - Together the documents have at most 3,100 lines: all Markdown files but CHANGELOG.md, which grows.
+- A paragraph of a guide, and an item of a list there, has at most one figure.
 - Figures in the table of README.md are those of the records that benchmarks/plot.py draws, and its picture is what that draws of them.
 - Figures in docs/measurements.md in rows that name records are those of benchmarks/results/nvidia-h200/mdrun.json, those of Lennard-Jones
   of groups of lj-split.json, those beside FMM3D of fmm3d.json.
@@ -30,6 +32,7 @@ import unicodedata
 from pathlib import Path
 
 sys.dont_write_bytecode = True
+from prose import document_blocks  # noqa: E402
 
 ROOT = Path(sys.argv[1]).resolve()
 PROGRAM = Path(sys.argv[2]).resolve() if len(sys.argv) > 2 else None
@@ -159,6 +162,16 @@ def check_messages():
             complain(path, text, match.start(), f"no source has the message '{match[1]}'")
 
 
+# Of what is measured; a setting or a limit has other units, or none.
+NUMBER, UNIT = r"(?<![\w.,−-])(\d[\d.,]*(?: to \d[\d.,]*)?)", r"(ns/day|ms|µs|us|%|s|seconds?|minutes?|hours?|bar|kJ/mol|[kMG]B)(?![\w/])"
+FIGURE = re.compile(rf"{NUMBER} ?{UNIT}|{NUMBER} (times)(?!\w)")
+
+
+def figures_of(block):
+    """The figures of a paragraph: numbers with units."""
+    return [match[0].strip() for match in FIGURE.finditer(re.sub(r"`[^`]+`", "", block))]
+
+
 def check_kinds():
     """Each page is of one kind, stands in the table of its kind, and has no figure of another page of this kind."""
     tables = dict(re.findall(r"^\| (guides|reference|background) \| \|\n((?:\|.*\n)+)", (ROOT / "docs/README.md").read_text(), re.M))
@@ -173,6 +186,9 @@ def check_kinds():
             continue
         if f"]({path.name})" not in tables.get({"Guide": "guides"}.get(kind[1], kind[1].lower()), ""):
             complain(path, text, kind.start(), f"docs/README.md does not list it under {kind[1].lower()}")
+        if kind[1] == "Guide":
+            problems.extend(f"docs/{path.name}:{line}: figures of one paragraph: {', '.join(figures_of(block))}"
+                            for line, block in document_blocks(text) if len(figures_of(block)) > 1)
         if kind[1] != "Reference":
             for match in re.finditer(r"(?<![\w.,−-])(\d[\d.,]*(?: to \d[\d.,]*)?)\s(ns/day|ms|µs|bar|kJ/mol|GB)(?!\w)", without_code(text)):
                 figure = (kind[1], match[1], match[2])
@@ -383,7 +399,20 @@ def check_result():
             problems.append(f"docs/program.md: the energy of salt.txt is {energy}, not four Madelung constants")
 
 
+def test():
+    def count(text):
+        return [figures_of(block) for _, block in document_blocks(text)]
+
+    assert count("It takes 20 minutes on 2 cores, and 0.6 GB.") == [["20 minutes", "0.6 GB"]]
+    assert count("FMM makes 1.5 times\nPME's speed, 300 ns/day.\n\n- 0.25 bar\n- 12 µs, 5 %\n") == [["1.5 times", "300 ns/day"], ["0.25 bar"], ["12 µs", "5 %"]]
+    assert count("Take 8 to 16 threads, 0.55 nm, order 8, 1e-4, GROMACS 2022.5 and `-maxh 2 hours`.") == [[]]
+    assert count("| 3 ms | 5 ms |\n\n```text\n3 ms, 5 ms\n```\n") == []
+    print("figures are found where they are")
+
+
 def main():
+    if sys.argv[1:] == ["--test"]:
+        return test()
     files = tracked()
     documents = sorted(ROOT / name for name in files if name.endswith(".md"))
     assert len(documents) > 10, "hardly any documents: is this the root of the repository?"
