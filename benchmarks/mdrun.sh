@@ -8,7 +8,8 @@
 #   --threads N    OpenMP threads (default: the cores)
 #   --fmm OPTION=VALUE  settings of FMM, any number of times (default: all automatic, which is more exact than PME)
 #   --output FILE  default: benchmarks/results/<device>/mdrun-water-cpu.json
-# Prints the ratio of the times per step and where they go.
+# Prints the ratio of the times per step and where they go. Nothing else should run meanwhile: the pairs of runs that it prints should
+# agree within a few percent.
 set -euo pipefail
 root=$(cd "$(dirname "$0")/.." && pwd)
 export PYTHONDONTWRITEBYTECODE=1

@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 """Speed of mdrun with PME, FMM and reaction field on a GPU, each at its best settings, with the force errors of both.
 
-mdrun_gpu.py GMX OUTPUT [SYSTEM]...   (as scripts/run-mdrun-bundle.sh calls it; --help lists the systems)
+mdrun_gpu.py GMX OUTPUT [SYSTEM]...   (as scripts/run-mdrun-bundle.sh calls it, whose header has the systems; --help lists the options)
+Without a GPU, to try it: mdrun_gpu.py GMX out/mdrun.json water2 --cpu --threads 1,2 --nstlist 20,40 --steps 40 --equilibration 100
 
 For each system, made and equilibrated here:
 1. PME: pairs of rcoulomb and fourierspacing that have one ratio and so one accuracy, until one is a tenth slower than the best; then
@@ -9,7 +10,7 @@ For each system, made and equilibrated here:
 2. Force errors on one frame against tight PME: of the fastest PME, and of FMM at several orders and cells.
 3. FMM: every setting that is no less exact than that PME; then nstlist and threads. Reaction field, for the record.
 4. The best of PME and of FMM in turns: these are the figures; the others only choose. Where hydrogens have Lennard-Jones, FMM with
-   it in two lists (fmm-lj = split), too.
+   it of groups (fmm-lj = split), too.
 5. Of the systems that users have, both as mdrun runs them when it is given a number of threads and nothing else.
 OUTPUT, a list of records, is written after each of these measurements. What it has of the same commit is not measured again, so
 that a run that was stopped goes on; other records are kept. Beside it, the ends of the md.log files in mdrun-logs.tar.gz.
@@ -72,7 +73,7 @@ class Case:
         self.bondeds = bondeds      # what -bonded is tried with, where there are bonded forces; the first counts in the search
         self.update = update        # where the update is, as it can be
         self.defaults = defaults    # whether mdrun's own choices are measured, too
-        self.split = split          # whether Lennard-Jones in two lists is, too
+        self.split = split          # whether fmm-lj = split is, too
         self.estimate = estimate    # ms per atom of a step, until the first timing tells
 
 

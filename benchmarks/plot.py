@@ -1,14 +1,16 @@
 #!/usr/bin/env python3
 """Plots of the stored results that documents show: plot.py [RESULT...] draws an .svg beside each (default: all under benchmarks/results).
 
-mdrun.json            ns/day of mdrun on a GPU over the number of atoms of water: PME, FMM, reaction field; the other systems as points;
-                      and in mdrun-bars.svg the speed of FMM over that of PME, a bar each for the systems that README shows
+mdrun.json            ns/day of mdrun on a GPU over the number of atoms of water: PME, FMM, reaction field; the other systems as points
+lj-split.json         mdrun-bars.svg: the speed of FMM over that of PME, a bar each for the systems that README shows, also from mdrun.json and
+                      gpus.json beside it
 asked.json            force errors reached over those asked for, by choices that are measured and that are not
 treecode.json         time over error of the treecode by theta and degree, and of the FMM
 """
 import glob
 import json
 import os
+import re
 import subprocess
 import sys
 
@@ -51,47 +53,60 @@ def speeds(records, output):
     styles = ["linespoints" if ", " not in name else "points" for name in lines]
     curves(output, f"mdrun, water, all on the GPU, equal force error, {records[0]['device']}", "atoms", "ns/day", lines,
            'set logscale xy\nset format x "10^{%L}"\nset key inside bottom left', styles)
-    bars({r["name"]: r for r in records}, output[:-len(".svg")] + "-bars.svg")
 
 
-# What the bars are of, as README calls it.
-SYSTEMS = {"water2": "SPC/E water", "water5": "SPC/E water", "water12": "SPC/E water", "tip3p": "CHARMM's TIP3P water", "protein": "membrane protein, CHARMM36m",
-           "protein-as-written": "the same, as CHARMM-GUI writes it", "membrane": "membrane channel, octane", "amber": "protein in water, AMBER", "droplets": "eight droplets"}
-BARS = (("fmm", "", "FMM, fastest settings", "#1f5fa8"), ("fmm", "_default", "FMM, default options", "#9dbfe6"))
+# What the bars are of, as README calls it: words, file, and the record's name or, of lj-split.json, the first words of its system.
+SYSTEMS = [("SPC/E water", "mdrun.json", "water2"), ("SPC/E water", "mdrun.json", "water5"), ("SPC/E water", "gpus.json", "water12"),
+           ("CHARMM's water, split", "lj-split.json", "CHARMM TIP3P water"), ("membrane protein, CHARMM, split", "lj-split.json", "membrane protein"),
+           ("bilayer of POPC, CHARMM, split", "lj-split.json", "bilayer"), ("protein in water, AMBER", "mdrun.json", "amber"), ("eight droplets", "mdrun.json", "droplets")]
+BARS = (("FMM, options set for speed", "#1f5fa8"), ("FMM, default options", "#9dbfe6"))
 
 
-def bars(records, output):
-    """Speed of FMM over that of PME, both at their fastest settings or both with default options; written without gnuplot, as each bar has its number."""
-    if not set(SYSTEMS) <= set(records):
-        return
+def compared(folder):
+    """(words, atoms, PME, FMM, PME, FMM with default options) of each system, ns/day; PME of fmm-lj = split is the same in both."""
+    stored = {}
+    for name in {file for _, file, _ in SYSTEMS}:
+        with open(os.path.join(folder, name)) as file:
+            stored[name] = json.load(file)
+    for words, file, name in SYSTEMS:
+        if file == "lj-split.json":
+            record = next(r for r in stored[file]["records"] if r["system"].startswith(name))
+            speeds = {kind: sorted(runs)[len(runs) // 2] for kind, runs in record["ns_per_day"].items()}
+            atoms = int(re.search(r"(\d+) atoms", record["system"])[1])
+            yield words, atoms, speeds["PME"], speeds["FMM, split"], speeds["PME"], speeds["FMM, split, default options"]
+        else:
+            record = next(r for r in stored[file] if r["name"] == name and r.get("gpus", 1) == 1)
+            yield (words, record["atoms"], *(record.get(f"{method}{which}_ns_per_day") for which in ("", "_default") for method in ("pme", "fmm")))
+
+
+def bars(folder):
+    """The picture of FMM's speed over PME's; written without gnuplot, as each bar has its number."""
     left, scale, height, y, body = 250, 108, 15, 74, []
 
     def text(x, y, words, more=""):
         body.append(f'<text x="{x:g}" y="{y:g}" {more}>{words}</text>')
 
-    for name, words in SYSTEMS.items():
-        record, top = records[name], y
-        for method, which, label, colour in BARS:
-            speed, pme = record.get(f"{method}{which}_ns_per_day"), record.get(f"pme{which}_ns_per_day")
+    for words, atoms, *speeds in compared(folder):
+        top = y
+        for (label, colour), pme, speed in zip(BARS, speeds[::2], speeds[1::2]):
             if speed and pme:
                 width = scale * speed / pme
                 body.append(f'<rect x="{left}" y="{y}" width="{width:.1f}" height="{height - 2}" fill="{colour}"><title>{label}: {speed:.4g} ns/day, PME {pme:.4g}</title></rect>')
                 text(left + width + 5, y + height - 4, f"{speed / pme:.2f}")
                 y += height
         text(left - 8, (top + y) / 2 - 3, words, 'text-anchor="end"')
-        text(left - 8, (top + y) / 2 + 10, f"{record['atoms']:,} atoms", 'text-anchor="end" fill="#666666"')
+        text(left - 8, (top + y) / 2 + 10, f"{atoms:,} atoms", 'text-anchor="end" fill="#666666"')
         y += 14 if y - top > height else 20
     line = left + scale
-    for at, (_, _, label, colour) in enumerate(BARS):
-        x, row = left + 275 * (at // 2) - 90, 42 + 16 * (at % 2)
-        body.append(f'<rect x="{x}" y="{row - 10}" width="11" height="11" fill="{colour}"/>')
-        text(x + 16, row, label)
-    text(left - 240, 20, f"Speed of mdrun with FMM over its speed with PME, one {records['water5']['device']}", 'font-size="14" font-weight="bold"')
+    for at, (label, colour) in enumerate(BARS):
+        row = 42 + 16 * at
+        body.append(f'<rect x="{left - 90}" y="{row - 10}" width="11" height="11" fill="{colour}"/>')
+        text(left - 74, row, label)
+    text(left - 240, 20, "Speed of mdrun with FMM over its speed with PME, one NVIDIA H200", 'font-size="14" font-weight="bold"')
     body.append(f'<line x1="{line}" y1="66" x2="{line}" y2="{y - 6}" stroke="#c0392b" stroke-dasharray="4 3"/>')
     text(line, y + 8, "PME = 1", 'text-anchor="middle" fill="#c0392b"')
-    with open(output, "w") as file:
-        file.write(f'<svg xmlns="http://www.w3.org/2000/svg" width="760" height="{y + 18}" viewBox="0 0 760 {y + 18}" font-family="sans-serif" font-size="12">\n'
-                   f'<rect width="100%" height="100%" fill="white"/>\n' + "\n".join(body) + "\n</svg>\n")
+    return (f'<svg xmlns="http://www.w3.org/2000/svg" width="760" height="{y + 18}" viewBox="0 0 760 {y + 18}" font-family="sans-serif" font-size="12">\n'
+            f'<rect width="100%" height="100%" fill="white"/>\n' + "\n".join(body) + "\n</svg>\n")
 
 
 def asked(result, output):
@@ -135,6 +150,12 @@ LISTS = {"treecode.json": treecode, "mdrun.json": speeds}  # lists of records
 def main():
     for path in sys.argv[1:] or sorted(glob.glob(os.path.join(HERE, "results", "*", "*.json"))):
         output = os.path.splitext(path)[0] + ".svg"
+        if os.path.basename(path) == "lj-split.json":
+            output = os.path.join(os.path.dirname(path), "mdrun-bars.svg")
+            with open(output, "w") as file:
+                file.write(bars(os.path.dirname(path)))
+            print(output)
+            continue
         with open(path) as file:
             result = json.load(file)
         draw = PLOTS.get(result.get("benchmark")) if isinstance(result, dict) else LISTS.get(os.path.basename(path))
@@ -143,4 +164,5 @@ def main():
             print(output)
 
 
-main()
+if __name__ == "__main__":
+    main()

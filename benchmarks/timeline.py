@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""What a step of mdrun is on a GPU: when each kernel runs, with PME, FMM and FMM with Lennard-Jones in two lists.
+"""What a step of mdrun is on a GPU: when each kernel runs, with PME, FMM and FMM with Lennard-Jones of groups (fmm-lj = split).
 
 timeline.py GMX LIBRARY OUTPUT [SYSTEM]...   (LIBRARY: timeline.c, compiled; systems as those of mdrun_gpu.py)
 
@@ -80,7 +80,7 @@ def measured(gmx, library, folder, name):
     system = case.make(gmx, folder)
     mdrun_systems.equilibrated(gmx, folder, system, 1000, ["-nb", "gpu", "-pme", "gpu", "-ntomp", str(os.cpu_count())])
     frames, at = system.frame
-    for method, settings in (("PME", {}), ("FMM", FMM), *([("FMM, two lists", {**FMM, **SPLIT})] if case.split else [])):
+    for method, settings in (("PME", {}), ("FMM", FMM), *([("FMM, split", {**FMM, **SPLIT})] if case.split else [])):
         gmx.grompp(folder, changed({**system.mdp, **settings}, gen_vel="no", continuation="yes"), system, "-t", frames, "-time", f"{at:g}", name="timeline")
         env = {"CUDA_INJECTION64_PATH": os.path.abspath(library), "GMXFMM_TIMELINE": os.path.join(folder, "records.txt")}
         gmx("mdrun", "-s", "timeline.tpr", "-deffnm", "timeline", "-ntmpi", "1", "-ntomp", str(os.cpu_count()), "-pin", "on", "-nb", "gpu",

@@ -2,7 +2,7 @@
 # Runs tests and benchmarks of gmx mdrun on a GPU, from a folder made by make-mdrun-bundle.sh. Usage: run-mdrun-bundle.sh FOLDER OUT [PART]...
 # Tests, into OUT/mdrun-tests.json and .log:
 #   forces     FMM on the GPU against CPU and tight PME, every method, measured errors; Lennard-Jones on the GPU and FMM on the CPU;
-#              Lennard-Jones in two lists
+#              Lennard-Jones of groups (fmm-lj = split)
 #   runs       motion: update and bondeds on either, virtual sites, md-vv, MTS, virial, pressure coupling, minimisation, rerun, -cpi, refusals;
 #              nstlist by times
 #   perturbed  perturbed charges: energies, derivatives, forces, runs
@@ -11,11 +11,15 @@
 #              ranks-choice
 #   drift      100 ps at constant energy; 1,000,000 steps
 # Benchmarks, into OUT/mdrun.json (a result of the same device in benchmarks/results is continued):
-#   water5 water12 membrane tip3p droplets     81,000 and 1,119,744 atoms of water; what these are: benchmarks/README.md
-#   protein protein-as-written protein18 amber   a membrane protein, its copies, and a protein in water, as users have them
-#   small      water2 water3 water4            5,184 to 41,472 atoms
-#   medium     water6 water8 water10           139,968 to 648,000 atoms
-#   large      water15                         2,187,000 atoms
+#   water5 water12             81,000 and 1,119,744 atoms of SPC/E water, spc216.gro copied n times along each edge: 648 n^3 atoms; NVT, rvdw 1.0 nm
+#   small medium large         the same: water2 to water4, water6 water8 water10, water15 (2,187,000 atoms)
+#   membrane                   complex/swap_z of the regression tests, copied 2 x 2 x 2; steps of 2 fs, no ion swapping, NPT, semi-isotropic
+#   tip3p                      TIP3P water with CHARMM36's Lennard-Jones parameters on every atom, rvdw 1.2 nm, force-switch from 1.0 nm
+#   protein                    a membrane protein as CHARMM-GUI writes it (CHARMM36m, POPC), with V-rescale and C-rescale
+#   protein-as-written         the same with its own Nose-Hoover and Parrinello-Rahman, update on the CPU
+#   protein18                  18 copies of it
+#   amber                      freeenergy/restraints of the regression tests: 162 residues in TIP3P water, dodecahedron, rvdw 0.9 nm, NPT
+#   droplets                   8 droplets of SPC/E water, 125,001 atoms each, in 2 % of a cube of 80 nm
 # Into OUT/coupling.json:
 #   coupling   what pressure coupling costs in the membrane
 # Into OUT/gpus.json:
@@ -31,7 +35,7 @@
 # Into OUT/drift.json:
 #   nve        energy drift of water at constant energy, 1 ns
 # Into OUT/lj-split-observables.json:
-#   observables  what Lennard-Jones in two lists changes: energy, pressure, surface tension, density, diffusion; one of its parts:
+#   observables  what Lennard-Jones of groups changes: energy, pressure, surface tension, density, diffusion; one of its parts:
 #                frames-water frames-protein bulk
 # Into OUT/fep.json:
 #   fep        a perturbed molecule in 41,472 and 81,000 atoms of water; GMXFMM_FEP_COPIES: "4" or "5" is one of these alone,
@@ -41,7 +45,8 @@
 #              "ion relative --seed 2" (another seed adds to what is known) or "--gpus 0" (all on the CPU)
 # Into OUT/timeline.json:
 #   timeline   when the kernels of a step run, in five of these systems
-# With another version of GROMACS than 2022.5 the names have it in them: mdrun-2026.3.json, mdrun-tests-2026.3.json.
+# With another version of GROMACS than 2022.5, which make-mdrun-bundle.sh takes where GMXFMM_GROMACS names it, the names have it in them:
+# mdrun-2026.3.json, mdrun-tests-2026.3.json.
 # GMXFMM_BENCHMARK_OPTIONS: more options for benchmarks/mdrun_gpu.py or mdrun_gpus.py, separated by spaces.
 # Without a PART all of them but gpus. What has been found is stored after each step; nothing goes on after GMXFMM_SECONDS (default 540), so
 # that a command which may run for ten minutes ends by itself: called again, with its results in benchmarks/results, it goes on.

@@ -3,14 +3,13 @@
 """Builds docs as a site by mkdocs.yml, strictly: no warning, every page in the table at the left, links and anchors that lead
 somewhere, formulas with indices. And that a broken link is found.
 
-Usage: build_site.py ROOT      status 77 where mkdocs is missing, or older than 1.6
+Usage: build_site.py ROOT [WORK]   mkdocs of this version is fetched by pip into WORK, and kept there; without WORK into a folder that is removed.
+                                   Status 77 where that cannot be done, as without a network
 """
 import sys
 
 sys.path.pop(0)  # types.py beside this file is not Python's
 
-import importlib.metadata
-import importlib.util
 import re
 import shutil
 import subprocess
@@ -18,21 +17,43 @@ import tempfile
 from pathlib import Path
 
 ROOT = Path(sys.argv[1]).resolve()
+MKDOCS = "1.6.1"  # 1.6 is the first that looks at anchors
 
 
-def build(config, site):
-    return subprocess.run([sys.executable, "-m", "mkdocs", "build", "--strict", "--config-file", str(config), "--site-dir", str(site)],
+def fetched(work):
+    """A Python that has mkdocs; or None."""
+    python = work / "venv" / "bin" / "python"
+    version = "import importlib.metadata as m; print(m.version('mkdocs'))"
+    if python.exists() and subprocess.run([python, "-c", version], capture_output=True, text=True).stdout.strip() == MKDOCS:
+        return python
+    try:
+        subprocess.run([sys.executable, "-m", "venv", "--clear", work / "venv"], capture_output=True, check=True)
+        subprocess.run([python, "-m", "pip", "--disable-pip-version-check", "-q", "--retries", "1", "--timeout", "15", "install", f"mkdocs=={MKDOCS}"],
+                       capture_output=True, check=True, timeout=120)
+    except (subprocess.CalledProcessError, subprocess.TimeoutExpired):
+        shutil.rmtree(work / "venv", ignore_errors=True)
+        return None
+    return python
+
+
+def build(python, config, site):
+    return subprocess.run([python, "-m", "mkdocs", "build", "--strict", "--config-file", str(config), "--site-dir", str(site)],
                           capture_output=True, text=True)
 
 
 def main():
-    version = importlib.metadata.version("mkdocs") if importlib.util.find_spec("mkdocs") else "0.0"
-    if tuple(map(int, version.split(".")[:2])) < (1, 6):  # anchors are looked at since
-        print("there is no mkdocs here, or one before 1.6")
-        return 77
+    with tempfile.TemporaryDirectory() as scratch:
+        python = fetched(Path(sys.argv[2] if len(sys.argv) > 2 else scratch).resolve())
+        if python is None:
+            print(f"SKIPPED: no mkdocs {MKDOCS}, and pip cannot fetch it (Debian: python3-venv)")
+            return 77
+        return check(python)
+
+
+def check(python):
     with tempfile.TemporaryDirectory() as folder:
         site = Path(folder) / "site"
-        done = build(ROOT / "mkdocs.yml", site)
+        done = build(python, ROOT / "mkdocs.yml", site)
         if done.returncode or "WARNING" in done.stderr:
             print(done.stdout + done.stderr)
             return 1
@@ -50,7 +71,7 @@ def main():
         (Path(folder) / "mkdocs.yml").write_text((ROOT / "mkdocs.yml").read_text().replace("  - tests/repository/site_links.py", "  - no_hooks.py"))
         (Path(folder) / "no_hooks.py").write_text("")
         (Path(folder) / "docs" / "slabs.md").write_text("# Slabs\n\n[nowhere](nowhere.md)\n")
-        assert build(Path(folder) / "mkdocs.yml", Path(folder) / "broken").returncode, "a broken link was not found"
+        assert build(python, Path(folder) / "mkdocs.yml", Path(folder) / "broken").returncode, "a broken link was not found"
     print(f"{len(pages)} pages, no warning")
     return 0
 

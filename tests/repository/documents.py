@@ -3,6 +3,7 @@
 """Holds every Markdown file to the sources: links and anchors, names of files, messages, commands.
 
 Usage: documents.py ROOT [PROGRAM]      PROGRAM: a built gmxfmm, without which commands are only looked up
+       documents.py --test              its own test: what figures of a paragraph are
 
 - Links lead to files that are there, and to headings of theirs.
 - What stands in backquotes and looks like a file of this repository is one; in gromacs-patch it may be one that is patched.
@@ -10,8 +11,10 @@ Usage: documents.py ROOT [PROGRAM]      PROGRAM: a built gmxfmm, without which c
   a unit is on at most one guide and one page of background.
 - Messages in the tables of docs/refused.md are in the sources.
 - Together the documents have at most 3,100 lines: all Markdown files but CHANGELOG.md, which grows.
-- Figures in the table of README.md and in those of docs/measurements.md that name records are those of
-  benchmarks/results/nvidia-h200/mdrun.json, those beside FMM3D of fmm3d.json. README shows the bars that benchmarks/plot.py draws of it.
+- A paragraph of a guide, and an item of a list there, has at most one figure.
+- Figures in the table of README.md are those of the records that benchmarks/plot.py draws, and its picture is what that draws of them.
+- Figures in docs/measurements.md in rows that name records are those of benchmarks/results/nvidia-h200/mdrun.json, those of Lennard-Jones
+  of groups of lj-split.json, those beside FMM3D of fmm3d.json.
 - Blocks of code say what they are (sh, c, cmake, text, ...). Each command in a block `sh`, and each that stands in backquotes,
   is one of COMMANDS. gmxfmm is run, in a scratch folder with the files that the documents speak of; what needs root, a build of
   GROMACS or a GPU is not, for the reason given there: then the script has to be there and to know the options.
@@ -21,11 +24,15 @@ import os
 import random
 import re
 import shlex
+import statistics
 import subprocess
 import sys
 import tempfile
 import unicodedata
 from pathlib import Path
+
+sys.dont_write_bytecode = True
+from prose import document_blocks  # noqa: E402
 
 ROOT = Path(sys.argv[1]).resolve()
 PROGRAM = Path(sys.argv[2]).resolve() if len(sys.argv) > 2 else None
@@ -61,8 +68,8 @@ COMMANDS = {
 }
 # Names that are no files of this repository, and those of files that are made.
 NOT_HERE = {"CMakeLists.txt", "gmxtest.pl", "conf.gro", "topol.top", "salt.txt", "result.txt", "cloud.txt", "own.c", "errors.svg", "OUT.svg",
-            "spc216.gro", "run.sh", "OUT/mdrun.json", "build/quickstart/results.json", "results.json", "results.svg",
-            "GMXRC", "em.mdp", "split.mdp", "decouple.mdp", "protein.pdb", "libnvrtc.so.13", "out/mdrun.json",
+            "spc216.gro", "run.sh", "build/quickstart/results.json", "results.json", "results.svg",
+            "GMXRC", "em.mdp", "split.mdp", "decouple.mdp", "protein.pdb", "libnvrtc.so.13",
             "mdp-options.rst", "gmxfmmoptions.def"}
 SUFFIXES = "md|c|h|cpp|cu|cuh|py|sh|mdp|json|svg|txt|def|cmake|patch|rst|gro"
 
@@ -155,6 +162,16 @@ def check_messages():
             complain(path, text, match.start(), f"no source has the message '{match[1]}'")
 
 
+# Of what is measured; a setting or a limit has other units, or none.
+NUMBER, UNIT = r"(?<![\w.,−-])(\d[\d.,]*(?: to \d[\d.,]*)?)", r"(ns/day|ms|µs|us|%|s|seconds?|minutes?|hours?|bar|kJ/mol|[kMG]B)(?![\w/])"
+FIGURE = re.compile(rf"{NUMBER} ?{UNIT}|{NUMBER} (times)(?!\w)")
+
+
+def figures_of(block):
+    """The figures of a paragraph: numbers with units."""
+    return [match[0].strip() for match in FIGURE.finditer(re.sub(r"`[^`]+`", "", block))]
+
+
 def check_kinds():
     """Each page is of one kind, stands in the table of its kind, and has no figure of another page of this kind."""
     tables = dict(re.findall(r"^\| (guides|reference|background) \| \|\n((?:\|.*\n)+)", (ROOT / "docs/README.md").read_text(), re.M))
@@ -169,6 +186,9 @@ def check_kinds():
             continue
         if f"]({path.name})" not in tables.get({"Guide": "guides"}.get(kind[1], kind[1].lower()), ""):
             complain(path, text, kind.start(), f"docs/README.md does not list it under {kind[1].lower()}")
+        if kind[1] == "Guide":
+            problems.extend(f"docs/{path.name}:{line}: figures of one paragraph: {', '.join(figures_of(block))}"
+                            for line, block in document_blocks(text) if len(figures_of(block)) > 1)
         if kind[1] != "Reference":
             for match in re.finditer(r"(?<![\w.,−-])(\d[\d.,]*(?: to \d[\d.,]*)?)\s(ns/day|ms|µs|bar|kJ/mol|GB)(?!\w)", without_code(text)):
                 figure = (kind[1], match[1], match[2])
@@ -186,11 +206,6 @@ def check_length(documents):
     return lines
 
 
-# The systems of the table in README.md, as mdrun.json calls them.
-SYSTEMS = [("SPC/E water", 81000, "water5"), ("SPC/E water", 1119744, "water12"), ("CHARMM's TIP3P water", 81000, "tip3p"),
-           ("membrane protein", 50183, "protein"), ("protein in water", 21157, "amber"), ("eight droplets", 1000008, "droplets")]
-
-
 def check_row(path, text, row, cells, values):
     """The cells that are numbers are the values, as far as they have digits."""
     for cell, value in zip(cells, values, strict=True):
@@ -199,30 +214,54 @@ def check_row(path, text, row, cells, values):
         digits = len(cell.partition(".")[2].partition("e")[0])
         exponent = float(cell.partition("e")[2]) if "e" in cell else 0
         if cell == "" or value is None or abs(float(cell) - value) > 0.5001 * 10 ** (exponent - digits):
-            complain(path, text, row.start(), f"'{cell}' in {row[0]}, but mdrun.json has {value}")
+            complain(path, text, row.start(), f"'{cell}' in {row[0]}, but the record has {value}")
 
 
 def over(a, b):
     return a / b if a and b else None
 
 
-def check_figures():
-    records = {record["name"]: record for record in json.loads((ROOT / "benchmarks/results/nvidia-h200/mdrun.json").read_text())}
+RESULTS = ROOT / "benchmarks/results/nvidia-h200"
+
+
+def check_readme():
+    """Its table has the speeds that are drawn as bars, a row each of six of these systems; the picture is what is drawn."""
+    sys.path.insert(0, str(ROOT / "benchmarks"))
+    import plot
+    systems = list(plot.compared(str(RESULTS)))
+    if plot.bars(str(RESULTS)) != (RESULTS / "mdrun-bars.svg").read_text():
+        problems.append("mdrun-bars.svg is not what its records say: run benchmarks/plot.py on lj-split.json")
     path = ROOT / "README.md"
     text = path.read_text()
-    for words, atoms, name in SYSTEMS:
-        row = re.search(rf"^\| {re.escape(words)}[^|]*\| {atoms:,} \|(.*)\|$", text, re.M)
-        if not row:
-            problems.append(f"README.md: no row for {words}, {atoms:,} atoms")
-            continue
-        pme, fmm = (records[name].get(key + "_ns_per_day") for key in ("pme", "fmm"))
-        check_row(path, text, row, [cell.strip() for cell in row[1].split("|")], [pme, fmm, over(fmm, pme)])
-    for name in re.findall(r'^SYSTEMS = \{(.*?)\}', (ROOT / "benchmarks/plot.py").read_text(), re.M | re.S)[0].split('": ')[:-1]:
-        name = name.rpartition('"')[2]
-        drawn = (ROOT / "benchmarks/results/nvidia-h200/mdrun-bars.svg").read_text()
-        ratio = f"{over(records[name]['fmm_ns_per_day'], records[name]['pme_ns_per_day']):.2f}"
-        if f">{ratio}</text>" not in drawn:
-            problems.append(f"mdrun-bars.svg has no bar of {ratio}, {name}: run benchmarks/plot.py on mdrun.json")
+    found = list(re.finditer(r"^\| (\S+)[^|]*\| ([\d,]+) \|(.*)\|$", text, re.M))
+    if len(found) != 6:
+        problems.append("README.md: its table of speeds has not six rows")
+    for row in found:
+        speeds = [(pme, fmm, over(fmm, pme)) for words, atoms, pme, fmm, *_ in systems if words.startswith(row[1]) and f"{atoms:,}" == row[2]]
+        if len(speeds) != 1:
+            complain(path, text, row.start(), f"no record, or several: {row[0]}")
+        else:
+            check_row(path, text, row, [cell.strip() for cell in row[3].split("|")], speeds[0])
+
+
+def check_split():
+    """The rows of Lennard-Jones of groups: all records, one row each, and none else."""
+    path = ROOT / "docs" / "measurements.md"
+    text = path.read_text()
+    section = re.search(r"^## Lennard-Jones of groups\n.*?(?=^## )", text, re.M | re.S)
+    records = {re.search(r"(\d+) atoms", record["system"])[1]: record["ns_per_day"] for record in json.loads((RESULTS / "lj-split.json").read_text())["records"]}
+    found = list(re.compile(r"^\| [^|]* \| ([\d,]+) \|(.*)\|$", re.M).finditer(text, section.start(), section.end()))
+    if sorted(row[1].replace(",", "") for row in found) != sorted(records):
+        problems.append("docs/measurements.md: Lennard-Jones of groups has not the systems of lj-split.json")
+        return
+    for row in found:
+        pme, full, split, default = (statistics.median(records[row[1].replace(",", "")][kind])
+                                     for kind in ("PME", "FMM, full", "FMM, split", "FMM, split, default options"))
+        check_row(path, text, row, [cell.strip() for cell in row[2].split("|")], [pme, full, split, split / pme, default, default / pme])
+
+
+def check_figures():
+    records = {record["name"]: record for record in json.loads((RESULTS / "mdrun.json").read_text())}
     path = ROOT / "docs" / "measurements.md"
     text = path.read_text()
     found = list(re.finditer(r"^\| `([a-z]\w*(?:-\w+)*)` \|((?:[^|\n]*\|)+)$", text, re.M))
@@ -360,7 +399,20 @@ def check_result():
             problems.append(f"docs/program.md: the energy of salt.txt is {energy}, not four Madelung constants")
 
 
+def test():
+    def count(text):
+        return [figures_of(block) for _, block in document_blocks(text)]
+
+    assert count("It takes 20 minutes on 2 cores, and 0.6 GB.") == [["20 minutes", "0.6 GB"]]
+    assert count("FMM makes 1.5 times\nPME's speed, 300 ns/day.\n\n- 0.25 bar\n- 12 µs, 5 %\n") == [["1.5 times", "300 ns/day"], ["0.25 bar"], ["12 µs", "5 %"]]
+    assert count("Take 8 to 16 threads, 0.55 nm, order 8, 1e-4, GROMACS 2022.5 and `-maxh 2 hours`.") == [[]]
+    assert count("| 3 ms | 5 ms |\n\n```text\n3 ms, 5 ms\n```\n") == []
+    print("figures are found where they are")
+
+
 def main():
+    if sys.argv[1:] == ["--test"]:
+        return test()
     files = tracked()
     documents = sorted(ROOT / name for name in files if name.endswith(".md"))
     assert len(documents) > 10, "hardly any documents: is this the root of the repository?"
@@ -377,7 +429,9 @@ def main():
     lines = check_length(documents)
     check_kinds()
     check_messages()
+    check_readme()
     check_figures()
+    check_split()
     check_fmm3d()
     if PROGRAM:
         check_result()
