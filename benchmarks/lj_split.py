@@ -21,6 +21,12 @@ def lists(log):
     return [" ".join(line.split()) for line in re.findall(r"updated every.*rlist.*", log)]
 
 
+def force_errors(log):
+    """FMM's, as mdrun has measured them at the end: where atoms are assigned to cells, anywhere, and when they have moved since."""
+    rows = re.findall(r"^ +\w+ +\d+ +\d+ x \d+ x \d+ +\d+ +\S+ +(\S+) +(\S+) +(\S+)", log, re.M)
+    return dict(zip(("assigned", "anywhere", "moved"), map(float, rows[-1])))
+
+
 def options(name, kind):
     """Of mdrun on a GPU."""
     bonded = [] if name.startswith("water") else ["-bonded", "gpu"]
@@ -57,6 +63,7 @@ def main():
     split = read_log(folder, "FMM-split")
     record = {"system": system.name, **made(), **({"gpu": gpus(), "options": ways} if is_on_gpu else {}), "steps": int(steps),
               "ns_per_day": speeds, "lists": {kind: lists(read_log(folder, kind.replace(", ", "-"))) for kind in KINDS},
+              "force_errors": {kind: force_errors(read_log(folder, kind.replace(", ", "-"))) for kind in KINDS if kind != "PME"},
               "split": " ".join(re.search(r"Lennard-Jones interactions are split.*?measured it\.", split, re.S).group(0).split()),
               "time_over_pme": {kind: sorted(p / s for p, s in zip(speeds["PME"], of_kind))[rounds // 2] for kind, of_kind in speeds.items()}}
     mdrun_systems.keep(output, {"benchmark": "lj-split", "device": device()}, record, system=None)
