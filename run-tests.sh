@@ -181,8 +181,8 @@ if wants gromacs || wants mdrun; then
     if ! wants library; then scripts/build-library.sh; fi
     if [ "${GMXFMM_GPU:-}" = off ]; then with="without CUDA"; elif find_nvcc >/dev/null; then with="with CUDA"; else with="CPU only, no nvcc found"; fi
     step "GROMACS: build, mixed precision ($with)"
-    # its build, and what is never left out of its tests, take some 30 minutes
-    if out_of_time "GROMACS: build and tests" 15; then
+    # its build, and what is never left out of its tests, take some 25 minutes
+    if out_of_time "GROMACS: build and tests" 10; then
         for part in gromacs mdrun; do parts=("${parts[@]/#$part/}"); done
     else
         scripts/build-gromacs.sh mixed
