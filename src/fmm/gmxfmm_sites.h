@@ -25,7 +25,8 @@
  *   virial     Xi = -1/2 sum_pairs R_ij (x) F_ij, row-major 3x3
  *
  * The calls in their order: create, then again and again one search and several steps, and destroy. Results have the
- * same bits in each run.
+ * same bits in each run. On a GPU that need not be so for forces of atoms that overlap, closer than 0.3 of the distance
+ * where their V is zero.
  */
 #ifndef GMXFMM_SITES_H
 #define GMXFMM_SITES_H

@@ -141,8 +141,8 @@ def test(checks):
     gmx.grompp(folder, mdp, system, name="split")
     gmx.mdrun(folder, name="split")
     found = chosen(read_log(folder, "split"))
-    checks.that(found is not None, f"two lists: nstlist {found[0] if found else '?'} to {found[1] if found else '?'}")
-    lists_are_right(checks, "two lists", folder, system, split, "split")
+    checks.that(found is not None, f"fmm-lj = split: nstlist {found[0] if found else '?'} to {found[1] if found else '?'}")
+    lists_are_right(checks, "fmm-lj = split", folder, system, split, "split")
 
 
 main(test)
