@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
-"""What measuring costs in open systems, beside FMM3D's whole call at equal error: seconds of the processor, one thread.
+"""What measuring costs in open systems, beside FMM3D's whole call at equal error: seconds of the processor, of all threads together.
 
-  measured_open.py [--charges N,...] [--accuracies A,...] [--rounds N] [--note TEXT]     needs the Python package, FMM3D's (fmm3dpy) where there is one
+  measured_open.py [--charges N,...] [--accuracies A,...] [--threads N] [--rounds N] [--note TEXT]     needs the Python package, FMM3D's (fmm3dpy) where there is one
 
 Plummer's model, masses and charges of both signs. Whole calls in turns: solve without measuring and with it, each for the accuracy
 asked, and FMM3D at the coarsest eps whose error is not above the measured solve's (null: at none). Errors are of forces, by direct sums at 1,000 of
 the charges. Seconds are the least of the rounds; seconds of the processor are compared, as other programs may run.
--> measured-open.json
+-> measured-open.json, of several threads measured-open-N-threads.json
 """
 import argparse
 import json
@@ -14,7 +14,6 @@ import os
 import sys
 import time
 
-os.environ["OMP_NUM_THREADS"] = "1"
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.dont_write_bytecode = True
 sys.path.insert(0, HERE)
@@ -84,23 +83,25 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--charges", default="10000,100000")
     parser.add_argument("--accuracies", default="1e-3,1e-5")
+    parser.add_argument("--threads", type=int, default=1)
     parser.add_argument("--rounds", type=int, default=2)
     parser.add_argument("--note", help="stored with the results: what else ran, say")
     options = parser.parse_args()
+    os.environ["OMP_NUM_THREADS"] = str(options.threads)  # before anything loads OpenMP
     import gmxfmm
     import numpy
     try:
         import fmm3dpy
     except ImportError:
         fmm3dpy = None
-    head = library.header(options, "measured_open", 1)
-    head["command"] = f"benchmarks/measured_open.py --charges {options.charges} --accuracies {options.accuracies} --rounds {options.rounds}"
+    head = library.header(options, "measured_open", options.threads)
+    head["command"] = f"benchmarks/measured_open.py --charges {options.charges} --accuracies {options.accuracies} --threads {options.threads} --rounds {options.rounds}"
     rows = []
     for n in map(int, options.charges.split(",")):
         x = plummer(numpy, n)
         for kind, q in (("masses", numpy.full(n, 1 / n)), ("charges", numpy.where(numpy.arange(n) % 2, 1.0, -1.0))):
             rows += [row(numpy, gmxfmm, fmm3dpy, x, q, kind, float(accuracy), options.rounds) for accuracy in options.accuracies.split(",")]
-    library.store(options, "measured-open.json", head, rows=rows)
+    library.store(options, "measured-open.json" if options.threads == 1 else f"measured-open-{options.threads}-threads.json", head, rows=rows)
 
 
 if __name__ == "__main__":
