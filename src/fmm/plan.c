@@ -15,6 +15,7 @@
 #include "fmm/frame.h"
 #include "fmm/left.h"
 #include "fmm/measured.h"
+#include "fmm/model/problem.h"
 #include "fmm/options.h"
 #include "fmm/parallel/ranks.h"
 #include "fmm/particles.h"
@@ -236,7 +237,7 @@ gmxfmm_status fmm_create_shared(gmxfmm_plan**           plan,
                                 char*                   message,
                                 size_t                  message_size)
 {
-    return create(plan, options, num_particles, box, 0, NULL, NULL, shared, message, message_size);
+    return create(plan, options, num_particles, box, FMM_NOT_MEASURED, NULL, NULL, shared, message, message_size);
 }
 
 gmxfmm_status fmm_make_cells(gmxfmm_plan* plan)
@@ -261,7 +262,8 @@ gmxfmm_status gmxfmm_create(gmxfmm_plan**         plan,
                             char*                 message,
                             size_t                message_size)
 {
-    return fmm_create_with_errors(plan, options, num_particles, box, 0, NULL, NULL, message, message_size);
+    return fmm_create_with_errors(plan, options, num_particles, box, FMM_NOT_MEASURED, NULL, NULL, message,
+                                  message_size);
 }
 
 /* Along which of the caller's vectors a box is checked: all of an open system's, which has no use for it. */

@@ -9,9 +9,8 @@ struct fmm_costs;
 struct fmm_known_errors;
 struct fmm_ranks;
 
-/* As gmxfmm_create, of a plan whose choices use and add to what is known of errors (model/tune.h), to outlive it. With
- * measures = 1 a treecode measures its error at the first assign even if all of its settings are given. ranks: the plan
- * is theirs, and frees them in the end; NULL: there is one. */
+/* As gmxfmm_create, of a plan whose choices use and add to what is known of errors (model/tune.h), to outlive it.
+ * measures: FMM_NOT_MEASURED ... ranks: the plan is theirs, and frees them in the end; NULL: there is one. */
 gmxfmm_status fmm_create_with_errors(gmxfmm_plan**            plan,
                                      const gmxfmm_options*    options,
                                      int64_t                  num_particles,

@@ -182,7 +182,7 @@ struct gmxfmm_plan
     fmm_tuning             tuning;
     fmm_spread             spread;
     fmm_measured           measured;
-    int measures; /* 1: what measures itself, a treecode, does so even if there is nothing to choose */
+    int                    measures; /* FMM_NOT_MEASURED ... (model/problem.h) */
 
     /* of the backend, which alone knows what is in it */
     struct fmm_cpu*      cpu;

@@ -31,7 +31,8 @@ static fmm_problem problem_of(gmxfmm_plan* plan, int64_t n)
         .box          = plan->domain.box,
         .message      = plan->message,
         .message_size = sizeof(plan->message),
-        .known        = plan->known_errors};
+        .known        = plan->known_errors,
+        .is_sampled   = plan->measures == FMM_SAMPLED};
     return problem;
 }
 

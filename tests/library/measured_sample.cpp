@@ -134,6 +134,20 @@ TEST_P(MeasuredSample, ReachesWhatWasAskedInFewPlans)
     EXPECT_LE(single.trueError(s, sum), 1e-3);
 }
 
+/* With ws = 2 as much accuracy takes four times as many near pairs. The model cannot tell how far the orders above 14
+ * come with ws = 1, a sample can. */
+TEST(MeasuredSample, ReachesFineAccuraciesWithWs1)
+{
+    for (const bool masses : {true, false})
+    {
+        const System s = plummer(c_num, masses);
+        const Made   made(s, optionsFor(3e-7));
+        ASSERT_EQ(made.status, GMXFMM_OK) << made.message;
+        EXPECT_EQ(made.chosen.separation, 1);
+        EXPECT_GT(made.chosen.order, 10);
+    }
+}
+
 INSTANTIATE_TEST_SUITE_P(Systems,
                          MeasuredSample,
                          testing::ValuesIn(c_cases),

@@ -363,8 +363,8 @@ static gmxfmm_status measure_treecode(creation* c)
 
 static gmxfmm_status create_treecode(creation* c)
 {
-    const gmxfmm_status status =
-        fmm_create_with_errors(&c->plan, &c->options, c->system->n, c->system->box, 1, NULL, NULL, c->message, c->size);
+    const gmxfmm_status status = fmm_create_with_errors(&c->plan, &c->options, c->system->n, c->system->box,
+                                                        FMM_MEASURED, NULL, NULL, c->message, c->size);
     return status == GMXFMM_OK ? measure_treecode(c) : status;
 }
 

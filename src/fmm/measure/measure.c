@@ -88,7 +88,8 @@ gmxfmm_status fmm_measure_plan(const gmxfmm_system*  s,
                                char*                 message,
                                size_t                size)
 {
-    const gmxfmm_status status = fmm_create_with_errors(plan, options, s->n, s->box, 1, known, NULL, message, size);
+    const gmxfmm_status status =
+        fmm_create_with_errors(plan, options, s->n, s->box, FMM_MEASURED, known, NULL, message, size);
     return status == GMXFMM_OK ? fmm_measure_assign(*plan, s, message, size) : status;
 }
 

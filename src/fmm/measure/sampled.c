@@ -44,6 +44,7 @@ enum
 typedef struct
 {
     double accuracy, predicted, excess;
+    int    ws, asked; /* asked: what it was made with, the same or GMXFMM_AUTO */
 } trial;
 
 typedef struct
@@ -53,6 +54,7 @@ typedef struct
     gmxfmm_reference     like; /* what norms are made of, with the values of the first plan */
     fmm_samples          sample;
     void*                room; /* from fmm_measure_room */
+    int                  ws;   /* given, or that of plans to come; GMXFMM_AUTO */
     fmm_known_errors*    known;
     fmm_tried*           tried;
     gmxfmm_plan*         plan;            /* the last one made */
@@ -95,9 +97,12 @@ static gmxfmm_status make_plan(search* s, double accuracy)
 {
     gmxfmm_options options = s->asked;
     options.accuracy       = accuracy;
+    options.separation     = s->ws;
     gmxfmm_destroy(s->plan);
-    s->plan = NULL;
-    return fmm_measure_plan(s->system, &options, s->known, &s->plan, s->message, s->size);
+    s->plan                    = NULL;
+    const gmxfmm_status status = fmm_create_with_errors(&s->plan, &options, s->system->n, s->system->box, FMM_SAMPLED,
+                                                        s->known, NULL, s->message, s->size);
+    return status == GMXFMM_OK ? fmm_measure_assign(s->plan, s->system, s->message, s->size) : status;
 }
 
 /* Makes a plan and measures it, unless it has the settings of the one before. *again: whether it has. */
@@ -130,13 +135,15 @@ static gmxfmm_status try_accuracy(search* s, double accuracy, int* again)
     return status;
 }
 
-/* The accuracy to be asked of the model next: what it predicts is taken to be wrong by as much as it was. */
+/* The accuracy to be asked of the model next: what it predicts is taken to be wrong by as much as it was, or, between
+ * two with the same ws, by a power of what it predicts. */
 static double next_accuracy(const search* s)
 {
     const trial *r = &s->reached, *m = &s->missed;
-    if (r->accuracy > 0 && m->accuracy > 0)
+    if (r->accuracy > 0 && m->accuracy > 0 && r->ws == m->ws)
     {
-        return sqrt(r->predicted * m->predicted) / c_predicted;
+        const double between = log(c_aim / r->excess) / log(m->excess / r->excess);
+        return r->predicted * pow(m->predicted / r->predicted, between) / c_predicted;
     }
     if (r->accuracy > 0)
     {
@@ -156,13 +163,19 @@ static int is_found(const search* s, double next)
 static void take(search* s, double accuracy)
 {
     const double error = fmm_larger_error(&s->last);
-    const trial  made  = {accuracy, s->last.predicted_error, error / (c_margin * s->asked.accuracy)};
+    const trial  made  = {accuracy, s->last.predicted_error, error / (c_margin * s->asked.accuracy), s->last.separation,
+                          s->ws};
     const int    good  = made.excess <= 1;
     if (good || (s->reached.accuracy <= 0 && !(error >= fmm_larger_error(&s->best))))
     {
         s->best = s->last;
     }
     *(good ? &s->reached : &s->missed) = made;
+    if (s->reached.accuracy > 0 && s->missed.accuracy > 0)
+    {
+        /* errors with ws = 1 tell nothing of those with ws = 2, and the model would take the cheaper one that missed */
+        s->ws = s->reached.ws;
+    }
 }
 
 /* Plans until one is found. *at: the accuracy that the last one was made with. */
@@ -218,6 +231,7 @@ static gmxfmm_status choose(search* s)
     }
     if (status == GMXFMM_OK && at != s->reached.accuracy)
     {
+        s->ws  = s->reached.asked;
         status = make_plan(s, s->reached.accuracy);
     }
     return status;
@@ -261,6 +275,7 @@ gmxfmm_status fmm_create_sampled(gmxfmm_plan**         plan,
     }
     s->system            = system;
     s->asked             = *options;
+    s->ws                = options->separation;
     s->tried             = tried;
     s->message           = message;
     s->size              = size;

@@ -10,7 +10,7 @@
 typedef struct fmm_costs
 {
     double pair;        /* of P2P */
-    double pair_double; /* times this in double precision; other costs, and pairs in an octree, times 2 */
+    double pair_double; /* times this in double precision; other costs times 2 */
     double gather;      /* per pair of near cells */
     double cell;        /* of P2P, per cell with targets */
     double coefficient; /* P2M and L2P: per particle and coefficient */

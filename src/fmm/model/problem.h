@@ -24,6 +24,14 @@ typedef struct fmm_known_errors
     } shapes[FMM_KNOWN_SHAPES];
 } fmm_known_errors;
 
+/* What is measured of a plan. */
+enum
+{
+    FMM_NOT_MEASURED,
+    FMM_MEASURED, /* a treecode measures its error at the first assign even if all of its settings are given */
+    FMM_SAMPLED   /* so, and whoever makes the plan measures errors at a sample: for that orders are chosen */
+};
+
 /* Description of what is to be computed. */
 typedef struct
 {
@@ -36,7 +44,8 @@ typedef struct
     const double* box;           /* 9; periodic; of a slab or a wire its periodic vectors */
     char*         message;       /* message[message_size]: why there is no choice */
     size_t        message_size;
-    fmm_known_errors* known; /* stored by earlier choices, and added to; NULL: none */
+    fmm_known_errors* known;      /* stored by earlier choices, and added to; NULL: none */
+    int               is_sampled; /* errors are measured at a sample, so that higher orders of octrees may be chosen */
 } fmm_problem;
 
 #endif

@@ -26,7 +26,11 @@ static const double c_unevenness = 1.2;
 
 enum
 {
-    c_numMost = sizeof(c_most) / sizeof(c_most[0])
+    c_numMost = sizeof(c_most) / sizeof(c_most[0]),
+    /* With ws = 1 single pairs in facing corners have more of an error the higher the order is, which the model does
+     * not tell (c_lastOrderWs1 in tune.c). At this order a hundredth of the particles has 0.7 to 0.9 of the mean square
+     * of errors, and a sample of 2,000 still measures it. */
+    c_lastSampled = 18
 };
 
 /* Occupancy of the leaves of a tree, by its depth; and of leaves of several levels. */
@@ -38,7 +42,7 @@ typedef struct
     struct
     {
         double leaves, squares, cells; /* cells of all levels */
-        double near;                   /* pairs of near particles with ws = 1, each twice */
+        double near[2];                /* pairs of near particles, each twice, by ws */
         int    depth;
     } most[c_numMost];
 } occupancy;
@@ -80,14 +84,20 @@ static gmxfmm_m2l method(const fmm_problem* problem)
     return problem->options->m2l != GMXFMM_M2L_AUTO ? problem->options->m2l : GMXFMM_M2L_ROTATION;
 }
 
+/* Cost of one pair of near particles. */
+static double pair_cost(const fmm_problem* problem)
+{
+    return problem->costs->pair * (problem->options->precision == GMXFMM_DOUBLE ? problem->costs->pair_double : 1);
+}
+
 /* Cost of pairs, gathering, P2M and L2P, as in tune.c but with the occupancy of the cells. */
 static double cost_of_leaves(const fmm_problem* problem, const occupancy* o, double n, int depth, int ws, int p)
 {
     const fmm_costs* c    = problem->costs;
     const double     near = (2 * ws + 1) * (2 * ws + 1) * (2 * ws + 1), coef = (p + 1) * (p + 1);
     const int        more = problem->options->precision == GMXFMM_DOUBLE ? 2 : 1;
-    return (near * (o->squares[depth] + n) * c->pair + o->leaves[depth] * c->cell + n * coef * c->coefficient) * more +
-           o->leaves[depth] * near * c->gather;
+    return near * (o->squares[depth] + n) * pair_cost(problem) +
+           (o->leaves[depth] * c->cell + n * coef * c->coefficient) * more + o->leaves[depth] * near * c->gather;
 }
 
 static double cost(const fmm_problem* problem, const occupancy* o, const int* roots, double n, int depth, int ws, int p)
@@ -125,10 +135,10 @@ static double cost_divided(const fmm_problem* problem, const occupancy* o, doubl
     const double     far =
         o->most[which].cells * list * translation_cost(method(problem), p) * c->translation[method(problem)] +
         o->most[which].depth * c->level;
-    return c_unevenness * ((o->most[which].near * near / 27 * c->pair + o->most[which].leaves * c->cell +
-                            n * (p + 1) * (p + 1) * c->coefficient + far) *
-                               more +
-                           o->most[which].leaves * near * c->gather);
+    const double pairs = o->most[which].near[ws - 1] * pair_cost(problem);
+    return c_unevenness *
+           (pairs + (o->most[which].leaves * c->cell + n * (p + 1) * (p + 1) * c->coefficient + far) * more +
+            o->most[which].leaves * near * c->gather);
 }
 
 /* As tune_depth, of leaves of several levels. error: by order. */
@@ -156,6 +166,13 @@ static void tune_divided(
     }
 }
 
+/* Highest order to be tried. */
+static int last_order(const fmm_problem* problem, int ws)
+{
+    const int model = fmm_last_order(problem, ws), most = problem->costs->last_order[problem->options->precision];
+    return !problem->is_sampled || most < c_lastSampled || model > c_lastSampled ? model : c_lastSampled;
+}
+
 /* Tries the depths and orders that the options allow, and updates *best. */
 static gmxfmm_status tune_depth(
     const fmm_problem* problem, const double* box, const int* roots, int ws, double n, const occupancy* o, choice* best)
@@ -171,7 +188,7 @@ static gmxfmm_status tune_depth(
     const int    fixed  = options->order;
     const double enough = fixed < 0 ? fmm_target_error(problem) / c_levels : 0; /* density only makes errors less */
     const int    last =
-        fmm_predict_enough(problem, &cells, ws, fixed >= 0 ? fixed : fmm_last_order(problem, ws), enough, error);
+        fmm_predict_enough(problem, &cells, ws, fixed >= 0 ? fixed : last_order(problem, ws), enough, error);
     fmm_cells_free(&cells);
     const int given       = fmm_given_depth(options);
     const int first_depth = given > 0 ? given : 1;
@@ -332,6 +349,26 @@ static double count_near(const fmm_key_block* block, const fmm_key_block* above,
     return sum;
 }
 
+/* Particles in the 125 cells about child `octant` of the cell that `above` is about, taken to be spread evenly over the
+ * children of each cell there. */
+static double count_wide(const fmm_key_block* above, int octant)
+{
+    double sum = 0;
+    for (int k = 0; k < 27; k++)
+    {
+        const int step[3] = {k / 9 - 1, k / 3 % 3 - 1, k % 3 - 1};
+        double    share   = 1;
+        for (int d = 0; d < 3; d++)
+        {
+            /* of the two children along an edge, one is too far on the side that the child is not at */
+            const int side = (octant >> (2 - d) & 1) ? -1 : 1;
+            share *= step[d] == side ? 0.5 : 1;
+        }
+        sum += share * (double)(above->end[k] - above->begin[k]);
+    }
+    return sum;
+}
+
 /* Adds a cell, child `octant` of the one that `above` is about, and all below it. */
 static void divide(division* v, const fmm_key_block* block, const fmm_key_block* above, int octant, int level)
 {
@@ -340,11 +377,13 @@ static void divide(division* v, const fmm_key_block* block, const fmm_key_block*
     v->o->most[v->which].cells++;
     if (level > 0 && (level == FMM_KEY_BITS || !fmm_is_divided(here, fmm_in_block(block), most)))
     {
-        const double n = (double)here;
+        /* with ws = 2 as many times what is in the cells about it are near as with ws = 1 */
+        const double n = (double)here, near = count_near(block, above, octant, level, most);
         v->o->most[v->which].leaves++;
         v->o->most[v->which].squares += n * (n - 1);
         v->o->most[v->which].depth = level > v->o->most[v->which].depth ? level : v->o->most[v->which].depth;
-        v->o->most[v->which].near += n * count_near(block, above, octant, level, most);
+        v->o->most[v->which].near[0] += n * near;
+        v->o->most[v->which].near[1] += n * count_wide(above, octant) * near / (double)fmm_in_block(block);
         return;
     }
     fmm_split_block(v->sorted, block, 3 * (FMM_KEY_BITS - level - 1), v->rooms[level].split);
