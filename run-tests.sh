@@ -9,8 +9,8 @@
 #                    tarball's folder (default ../shared/sources)
 #   --gromacs VERSION  2022.5 (default) or 2026.3
 #   --all            also what takes long: the treecode on two and four ranks, GROMACS in double precision and the end-to-end
-#                    tests that need it, the whole of 2026.3, order 40 with sanitizers, conda's recipe run, and the library for
-#                    64-bit Arm under qemu-user (NEON, SVE)
+#                    tests that need it, the whole of 2026.3, order 40 with sanitizers, conda's recipe run, a wheel for other
+#                    distributions, and the library for 64-bit Arm under qemu-user (NEON, SVE)
 # GMXFMM_MINUTES  what would begin later than that is skipped, and said to be: for a machine that stops tests after some time
 # What these need is installed and built first, as in quickstart.sh. The last line has the counts; the status is 1 if any failed.
 set -euo pipefail
@@ -105,7 +105,7 @@ PY
 }
 
 STEPS=1
-if wants library; then STEPS=$((STEPS + 4 + all)); fi
+if wants library; then STEPS=$((STEPS + 4 + 2 * all)); fi
 if wants library && [ "$(uname -m)" = x86_64 ]; then STEPS=$((STEPS + 1)); fi
 if wants gromacs || wants mdrun; then STEPS=$((STEPS + 2)); fi
 if wants gromacs; then STEPS=$((STEPS + 2)); fi
@@ -145,6 +145,8 @@ if wants library; then
     step "program: a minute of made-up files for the reader, with sanitizers"
     if scripts/fuzz-reader.sh 60; then count fuzz-reader 1 0 0; else count fuzz-reader 0 1 0; fi
     if ((all)); then
+        step "Python: a wheel for other distributions, in a fresh environment of every Python"
+        if scripts/build-wheel.sh >"$LOG_DIR/wheel.log" 2>&1; then count wheel 1 0 0; else tail -n 20 "$LOG_DIR/wheel.log" && count wheel 0 1 0; fi
         step "library: 64-bit Arm under qemu-user"
         for march in "" -march=armv8-a+sve; do
             status=0
