@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""mdrun on ranks that are processes: forces of one rank, and a rank that is killed in a step ends the job.
+"""mdrun on ranks that are processes: forces of one rank, replica exchange with two ranks each, and a rank that is killed ends the job.
 
 Needs GMXFMM_GMX_MPI (scripts/build-gromacs.sh mpi) and its mpirun in PATH.
 """
@@ -15,6 +15,7 @@ from harness import FMM, changed, main, need, read_log, read_trr, rms_difference
 gmx, gmx_mpi = need("GMXFMM_GMX"), need("GMXFMM_GMX_MPI")
 
 LIMIT = 60  # seconds for the job to end in
+EXCHANGE = 20  # steps between exchanges
 
 
 def launcher():
@@ -26,6 +27,10 @@ def launcher():
 
 def command(name, ranks, *more):
     return [*launcher(), "-n", str(ranks), gmx_mpi.path, "mdrun", "-s", name + ".tpr", "-deffnm", name, "-ntomp", "1", "-nb", "cpu", *more]
+
+
+def run_on(ranks, folder, name, *more):
+    return subprocess.run(command(name, ranks, *more), cwd=folder, capture_output=True, text=True, env={**os.environ, "GMX_MAXBACKUP": "-1"})
 
 
 def rms(values):
@@ -41,7 +46,7 @@ def same_as_one_rank(checks, folder, system):
     gmx.mdrun(folder, name="run")
     one = read_trr(folder + "/run.trr")[0]
     for ranks in (1, 2, 3):
-        done = subprocess.run(command("run", ranks), cwd=folder, capture_output=True, text=True, env={**os.environ, "GMX_MAXBACKUP": "-1"})
+        done = run_on(ranks, folder, "run")
         if not checks.that(done.returncode == 0, f"{ranks} processes: mdrun ends well"):
             print((done.stdout + done.stderr)[-2000:])
             continue
@@ -51,6 +56,37 @@ def same_as_one_rank(checks, folder, system):
         if ranks > 1:
             log = read_log(folder, "run")
             checks.that(f"FMM: divided over {ranks} ranks" in " ".join(log.split()), f"{ranks} processes: md.log says that the FMM is divided")
+
+
+def replicas(checks):
+    """Two simulations that exchange their states, on two ranks each: what each has after an exchange is right."""
+    folder, kelvin = work_folder("replicas"), (300, 301)
+    for number, temperature in enumerate(kelvin):
+        own = os.path.join(folder, str(number))
+        os.makedirs(own)
+        system = water(gmx, own, (2, 2, 2))
+        # a list of each age is as good as a new one only within its buffer; a given one stays as it is in the rerun
+        settings = changed(system.mdp, rcoulomb=0.8, rvdw=0.8, rlist=0.85, verlet_buffer_tolerance=-1, nsteps=EXCHANGE * 6, nstlist=10, nstxout=EXCHANGE,
+                           nstenergy=EXCHANGE, nstcalcenergy=10, tcoupl="V-rescale", tc_grps="System", tau_t=1, ref_t=temperature, gen_vel="yes",
+                           gen_temp=temperature, gen_seed=7 + number, continuation="no", **FMM)
+        for name in ("run", "again"):
+            gmx.grompp(own, settings, system, name=name)
+    done = run_on(4, folder, "run", "-multidir", "0", "1", "-replex", str(EXCHANGE))
+    if not checks.that(done.returncode == 0, "two simulations on two ranks each, with exchange of states: mdrun ends well"):
+        print((done.stdout + done.stderr)[-2000:])
+        return
+    exchanges = re.findall(r"^Repl ex +0 (x|  ) +1", read_log(folder + "/0", "run"), re.M)
+    checks.that(len(exchanges) >= 2 and "x" in exchanges, f"states were exchanged: {exchanges.count('x')} of {len(exchanges)} times")
+    for number in range(len(kelvin)):
+        own = os.path.join(folder, str(number))
+        checks.that("FMM: divided over 2 ranks" in " ".join(read_log(own, "run").split()), f"simulation {number}: md.log says that the FMM is divided")
+        ran = gmx.energies(own, ["Potential"], name="run")
+        gmx.mdrun(own, "-rerun", "run.trr", name="again")
+        again = gmx.energies(own, ["Potential"], name="again")
+        checks.that(len(ran) == len(again) == 7, f"simulation {number}: {len(ran)} frames")
+        worst = max(abs(a["Potential"] - b["Potential"]) / abs(b["Potential"]) for a, b in zip(ran, again))
+        checks.below(f"simulation {number}: potential in the run and of its frames on one rank, relative difference", worst, 2e-5, "",
+                     "single-precision sums; the atoms are sorted anew")
 
 
 def ranks_of(job):
@@ -104,6 +140,7 @@ def test(checks):
     system = water(gmx, folder, (2, 2, 2))
     system.mdp = changed(system.mdp, rcoulomb=0.8, rvdw=0.8)
     same_as_one_rank(checks, folder, system)
+    replicas(checks)
     killed(checks, folder, system)
 
 
