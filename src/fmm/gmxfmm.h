@@ -383,22 +383,25 @@ GMXFMM_API gmxfmm_status gmxfmm_execute(gmxfmm_plan* plan, const void* x, gmxfmm
 typedef struct
 {
     size_t         size;
-    int64_t        num;       /* systems */
-    const int64_t* start;     /* num + 1: particles of system s are start[s] .. start[s+1]-1 */
-    const void*    x;         /* 3 of all particles */
-    const void*    q;         /* of all particles */
-    const double*  box;       /* 9 num; NULL: that of the plan, or none */
-    void*          force;     /* 3 of all particles, written; so are the next four */
-    void*          field;     /* the same */
-    void*          potential; /* of all particles */
-    double*        energy;    /* num */
-    double*        virial;    /* 9 num */
-    int64_t        done;      /* result, always: systems that were computed */
+    int64_t        num;            /* systems */
+    const int64_t* start;          /* num + 1: particles of system s are start[s] .. start[s+1]-1 */
+    const void*    x;              /* 3 of all particles */
+    const void*    q;              /* of all particles */
+    const double*  box;            /* 9 num; NULL: that of the plan, or none */
+    void*          force;          /* 3 of all particles, written; so are the next four */
+    void*          field;          /* the same */
+    void*          potential;      /* of all particles */
+    double*        energy;         /* num */
+    double*        virial;         /* 9 num */
+    int64_t        done;           /* result, always: systems that were computed */
+    const void*    mu;             /* dipoles, 3 of all particles; NULL: those of the plan, or none */
+    void*          torque;         /* as of gmxfmm_output, 3 of all particles */
+    void*          field_gradient; /* the same, 6 of all particles */
 } gmxfmm_systems;
 
-/* Does set_charges, set_box, assign and execute for each system. The plan is that of the last one then. Errors: those
- * of the four, for system `done`; OPTION: num < 0, or the plan has
- * targets, or excluded pairs, charge derivatives or dipoles of another number of particles. */
+/* Does set_charges, set_box, set_dipoles, assign and execute for each system. The plan is that of the last one then.
+ * Errors: those of the five, for system `done`; OPTION: num < 0, or the plan has targets, or excluded pairs, charge
+ * derivatives or, without mu, dipoles of another number of particles. */
 GMXFMM_API gmxfmm_status gmxfmm_execute_systems(gmxfmm_plan* plan, gmxfmm_systems* systems);
 
 /* Puts a step of a plan with device = CUDA on the caller's stream (a cudaStream_t; NULL: the legacy default stream).

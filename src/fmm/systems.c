@@ -14,11 +14,12 @@ static void* part_of(const gmxfmm_plan* plan, const void* array, int64_t first)
     return array != NULL ? (char*)array + (size_t)first * word : NULL;
 }
 
-/* Excluded pairs, derivatives of charges and dipoles are of particles by their numbers: another number of them would
- * lose these without a word. */
+/* Excluded pairs, derivatives of charges and dipoles of the plan are of particles by their numbers: another number of
+ * them would lose these without a word. */
 static gmxfmm_status check_numbers(gmxfmm_plan* plan, const gmxfmm_systems* all)
 {
-    const int keeps = plan->particles.excl_start != NULL || plan->derivatives.num > 0 || fmm_has_dipoles(plan);
+    const int keeps =
+        plan->particles.excl_start != NULL || plan->derivatives.num > 0 || (fmm_has_dipoles(plan) && all->mu == NULL);
     if (all->num < 0)
     {
         return fmm_fail(plan, GMXFMM_ERROR_OPTION, "num is %lld, a number of systems is 0 or more",
@@ -42,16 +43,20 @@ static gmxfmm_status execute_system(gmxfmm_plan* plan, gmxfmm_systems* all, int6
 {
     const int64_t first = all->start[s], n = all->start[s + 1] - first;
     const void*   x      = part_of(plan, all->x, 3 * first);
-    gmxfmm_output output = {.size        = sizeof(output),
-                            .force       = part_of(plan, all->force, 3 * first),
-                            .field       = part_of(plan, all->field, 3 * first),
-                            .potential   = part_of(plan, all->potential, first),
-                            .want_energy = all->energy != NULL,
-                            .want_virial = all->virial != NULL};
+    gmxfmm_output output = {.size           = sizeof(output),
+                            .force          = part_of(plan, all->force, 3 * first),
+                            .field          = part_of(plan, all->field, 3 * first),
+                            .potential      = part_of(plan, all->potential, first),
+                            .want_energy    = all->energy != NULL,
+                            .want_virial    = all->virial != NULL,
+                            .torque         = part_of(plan, all->torque, 3 * first),
+                            .field_gradient = part_of(plan, all->field_gradient, 6 * first)};
     gmxfmm_status status = gmxfmm_set_charges(plan, n, part_of(plan, all->q, first));
     status               = status == GMXFMM_OK && all->box != NULL ? gmxfmm_set_box(plan, all->box + 9 * s) : status;
-    status               = status == GMXFMM_OK ? gmxfmm_assign(plan, x) : status;
-    status               = status == GMXFMM_OK ? gmxfmm_execute(plan, x, &output) : status;
+    status = status == GMXFMM_OK && all->mu != NULL ? gmxfmm_set_dipoles(plan, n, part_of(plan, all->mu, 3 * first))
+                                                    : status;
+    status = status == GMXFMM_OK ? gmxfmm_assign(plan, x) : status;
+    status = status == GMXFMM_OK ? gmxfmm_execute(plan, x, &output) : status;
     if (status == GMXFMM_OK && all->energy != NULL)
     {
         all->energy[s] = output.energy_near + output.energy_far;

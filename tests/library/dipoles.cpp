@@ -506,6 +506,60 @@ TEST(DipoleErrors, OfSystemsWithOtherNumbers)
     EXPECT_NEAR(energy[0], plan.energy(s.x), 1e-13 * std::fabs(energy[0]));
 }
 
+TEST(DipoleSystems, HaveTheResultsOfPlansOfTheirOwn)
+{
+    /* Of 24 and 20 particles; the plan has other dipoles before, those of the larger one. */
+    DipoleSystem              both[2] = {withDipoles(ions(boxOfVolume(boxTypes()[1], 24), 24, 9), 0.4, 5),
+                                         withDipoles(ions(boxOfVolume(boxTypes()[1], 26), 20, 3), 0.3, 6)};
+    std::vector<double>       x, q, mu, box;
+    std::vector<std::int64_t> start = {0};
+    for (const DipoleSystem& s : both)
+    {
+        x.insert(x.end(), s.x.begin(), s.x.end());
+        q.insert(q.end(), s.q.begin(), s.q.end());
+        mu.insert(mu.end(), s.mu.begin(), s.mu.end());
+        box.insert(box.end(), s.box.begin(), s.box.end());
+        start.push_back(static_cast<std::int64_t>(q.size()));
+    }
+    std::vector<double> force(x.size()), torque(x.size()), gradient(6 * q.size()), energy(2), virial(18);
+    gmxfmm_systems      systems  = sized<gmxfmm_systems>();
+    systems.num                  = 2;
+    systems.start                = start.data();
+    systems.x                    = x.data();
+    systems.q                    = q.data();
+    systems.mu                   = mu.data();
+    systems.box                  = box.data();
+    systems.force                = force.data();
+    systems.torque               = torque.data();
+    systems.field_gradient       = gradient.data();
+    systems.energy               = energy.data();
+    systems.virial               = virial.data();
+    const gmxfmm_options options = explicitOptions(8, 4, 4, 4, 1);
+    DipolePlan           plan(both[0], options);
+    ASSERT_EQ(gmxfmm_execute_systems(plan.get(), &systems), GMXFMM_OK) << gmxfmm_message(plan.get());
+    EXPECT_EQ(systems.done, 2);
+    for (std::size_t s = 0; s < 2; s++)
+    {
+        SCOPED_TRACE(s);
+        const DipoleSolution alone = solveDipoles(both[s], options);
+        const auto           part  = [&](const std::vector<double>& all, std::int64_t columns)
+        { return std::vector<double>(all.begin() + columns * start[s], all.begin() + columns * start[s + 1]); };
+        /* spectra of another box before, and sums in another order: rounding */
+        EXPECT_LE(relativeRms(part(force, 3), alone.force), 1e-12);
+        EXPECT_LE(relativeRms(part(torque, 3), alone.torque), 1e-12);
+        EXPECT_LE(relativeRms(part(gradient, 6), alone.gradient), 1e-12);
+        EXPECT_NEAR(energy[s], alone.energy, 1e-12 * std::fabs(alone.energy));
+        for (std::size_t k = 0; k < 9; k++)
+        {
+            EXPECT_NEAR(virial[9 * s + k], alone.virial[k], 1e-11 * std::fabs(alone.energy));
+        }
+    }
+    /* The plan has the dipoles of the last one, of 20 particles. */
+    mu[3 * 24 + 7] = NAN;
+    EXPECT_EQ(gmxfmm_execute_systems(plan.get(), &systems), GMXFMM_ERROR_CHARGE);
+    EXPECT_EQ(systems.done, 1);
+}
+
 /* Without a box. */
 class DipolesInOpenSystem : public testing::TestWithParam<gmxfmm_m2l>
 {
