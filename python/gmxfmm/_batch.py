@@ -13,10 +13,11 @@ import numpy as np
 from . import _check, _inputs, _mixed
 from ._arrays import View, checked, library_of, to_host
 from ._inputs import BoxLike, box_vectors, numbers, refuse
+from ._check import Felt, Sources
 from ._library import DeviceOutput, Error
 from ._options import Options, Precision
 from ._plan import CHANGE, Plan
-from ._results import ARRAYS, BLOCK, DeviceStep, Wanted, check_blocks, room, with_given
+from ._results import BLOCK, COLUMNS, DeviceStep, OF_DIPOLES, STEP_ARRAYS, Wanted, check_blocks, room, with_given
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
@@ -32,6 +33,8 @@ _SHARE = 0.6
 _NEAR, _NEAR_IN_SINGLE = 1e-5, 3e-3
 # Those along a strain are of the fourth order, as nothing else is exact there: the error is about four times the fourth power of the strain.
 _STRAIN, _STRAIN_IN_SINGLE = 1e-3, 1e-2
+# Where dipoles move the error is some fifty times the fourth power of the way over the distance of near pairs, and rounding over the way.
+_MOVE, _MOVE_IN_SINGLE = 3e-4, 1e-2
 _OTHERS = 3  # plans that are tried on a system which the one used last does not serve
 
 
@@ -42,13 +45,14 @@ class BatchStep:
     forces     (all particles, 3), or (systems, n, 3) as the positions
     potential  (all particles) or (systems, n)
     field      as forces
+    torques    as forces, on dipoles; field_gradient (all particles, 6) or (systems, n, 6). Both as of Plan
     virial     (systems, 3, 3), double precision
     check()    with a device: waits, and raises Error if a position or charge was not finite or two charges stood at one place
     """
 
     def __init__(self, wanted: Wanted, energy: Any, virial: Any, arrays: Mapping[str, Any], block: Any = None, door: Any = None) -> None:
         self.energy, self.virial = energy if wanted.energy else None, virial if wanted.virial else None
-        self.forces, self.potential, self.field = (arrays.get(name) for name in ARRAYS)
+        self.forces, self.potential, self.field, self.torques, self.field_gradient = (arrays.get(name) for name in STEP_ARRAYS)
         self._block, self._door = block, door
 
     def check(self) -> None:
@@ -124,15 +128,16 @@ class Batch:
             self._kept.remove(kept)
             self._kept.insert(0, kept)
 
-    def _make(self, kind: Tuple, n: int, box: Optional[np.ndarray], x: np.ndarray, q: np.ndarray) -> "_Kept":
+    def _make(self, kind: Tuple, n: int, box: Optional[np.ndarray], x: np.ndarray, sources: Sources) -> "_Kept":
         """A plan that is measured on this system, and used last."""
         given, exclusions = dict(self._given), _inputs.exclusion_lists(self._given["exclusions"], n)
         if box is None:  # what is of periodic systems
             given.pop("boundary", None)
             given.pop("periodic", None)
+        q, given["dipoles"] = sources
         if kind[1] is not None:
             given.update(device="cuda", device_id=kind[2])
-        if not np.any(q):  # nothing to measure with: a plan for this system alone, as the next may have charges
+        if not sources.any():  # nothing to measure with: a plan for this system alone, as the next may have charges
             return _Kept(kind, n, None, Plan(x, q, box, **dict(given, measure=False)), 0, exclusions)
         plan, asked = None, self._accuracy or 0
         if asked:
@@ -151,80 +156,99 @@ class Batch:
         return kept
 
     def step(self, positions: Any, charges: Any, boxes: BoxLike = None, offsets: Optional[Sequence[int]] = None,
-             out: Optional[Mapping[str, Any]] = None, *, energy: bool = True, forces: bool = True, potential: bool = False, field: bool = False,
-             virial: bool = False) -> BatchStep:
+             out: Optional[Mapping[str, Any]] = None, *, dipoles: Any = None, energy: bool = True, forces: bool = True, potential: bool = False,
+             field: bool = False, virial: bool = False, torques: bool = False, field_gradient: bool = False) -> BatchStep:
         """Computes each system.
 
         positions  (systems, n, 3). Systems of any sizes stand one after the other, (all particles, 3), with offsets
         charges    (systems, n), or (all particles)
         boxes      None: open systems. (systems, 3, 3): a box each, vectors in rows; zeros are an open system. Or one box for all, as of Plan
         offsets    (systems + 1) integers: system s has the particles offsets[s] to offsets[s + 1] - 1
-        out        a dictionary with arrays to write to, by the names forces, potential and field
-        energy, forces, potential, field, virial
-                   True: computed
+        out        a dictionary with arrays to write to, by the names forces, potential, field, torques and field_gradient
+        dipoles    as the positions, charge times length, of the FMM, arrays of the host; None: there are none
+        energy, forces, potential, field, virial, torques, field_gradient
+                   True: computed; the last two of dipoles alone, which may be zeros
 
         Arrays of a device stay there. All systems are put on the current stream, one behind the other. The host waits where a plan is
         made. It also waits at the end of a call whose systems are checked, for copies of positions, charges and forces.
         """
         door = library_of(positions)
-        wanted = Wanted(bool(energy), bool(forces), bool(potential), bool(field), bool(virial))
+        wanted = Wanted(bool(energy), bool(forces), bool(potential), bool(field), bool(virial), 0, bool(torques), bool(field_gradient))
         if out is not None:
-            wanted = with_given(wanted, out)
+            wanted = with_given(wanted, out, STEP_ARRAYS)
+        if dipoles is None:
+            for name in OF_DIPOLES:
+                if getattr(wanted, name):
+                    raise refuse(name, "there are no dipoles: give some, with zeros for charges alone")
+        elif door is not None or library_of(dipoles) is not None:
+            raise refuse("dipoles", "batches of a GPU's arrays have none: give all arrays on the host, also for device = 'cuda'")
         if door is None:
             x = to_host("positions", positions)
             dtype = np.dtype(np.float32 if getattr(x, "dtype", None) == np.float32 else np.float64)
             x = numbers("positions", x, (None, 3) if offsets is not None else (None, None, 3), dtype)
             q = numbers("charges", to_host("charges", charges), x.shape[:-1], dtype)
-            shape = x.shape[:-1]
-        else:
-            view = checked(door, "positions", positions, (None, 3) if offsets is not None else (None, None, 3), None)
-            q_view = checked(door, "charges", charges, view.shape[:-1], view.dtype)
-            shape, dtype = view.shape[:-1], np.dtype(view.dtype)
+            mu = None if dipoles is None else numbers("dipoles", to_host("dipoles", dipoles), x.shape, dtype)
+            return self.of_host(x, q, mu, boxes, offsets, wanted, out)
+        view = checked(door, "positions", positions, (None, 3) if offsets is not None else (None, None, 3), None)
+        q_view = checked(door, "charges", charges, view.shape[:-1], view.dtype)
+        bounds, all_boxes = self._parts(view.shape[:-1], boxes, offsets)
+        arrays = room(wanted, view.shape[:-1], np.dtype(view.dtype), door, view.device, out)
+        return self._on_device(door, positions, charges, view, q_view, all_boxes, bounds, wanted, arrays)
+
+    def _parts(self, shape: Tuple[int, ...], boxes: BoxLike, offsets: Optional[Sequence[int]]) -> Tuple[np.ndarray, List[Optional[np.ndarray]]]:
+        """Where systems begin, and the box of each."""
         bounds = _bounds(offsets, shape)
         if boxes is None and self._wants_boxes:
             raise refuse("boxes", "there are none, but the systems are periodic: give their vectors")
-        all_boxes = _boxes(boxes, len(bounds) - 1, self._periodic)
-        arrays = room(wanted, shape, dtype, door, -1 if door is None else view.device, out)
-        if door is None:
-            return self._on_host(x.reshape(-1, 3), q.reshape(-1), all_boxes, bounds, wanted, arrays)
-        return self._on_device(door, positions, charges, view, q_view, all_boxes, bounds, wanted, arrays)
+        return bounds, _boxes(boxes, len(bounds) - 1, self._periodic)
 
-    def _on_host(self, x: np.ndarray, q: np.ndarray, boxes: List[Optional[np.ndarray]], bounds: np.ndarray, wanted: Wanted,
-                 arrays: dict) -> BatchStep:
+    def of_host(self, x: np.ndarray, q: np.ndarray, mu: Optional[np.ndarray], boxes: BoxLike, offsets: Optional[Sequence[int]], wanted: Wanted,
+                out: Optional[Mapping[str, Any]] = None, device: int = -1, door: Any = None) -> BatchStep:
+        """step of arrays of the host that have their type and shape. device, door: of the plans; left out as the options say."""
+        bounds, all_boxes = self._parts(x.shape[:-1], boxes, offsets)
+        arrays = room(wanted, x.shape[:-1], x.dtype, None, -1, out)
+        sources = Sources(q.reshape(-1), None if mu is None else mu.reshape(-1, 3))
+        return self._on_host(x.reshape(-1, 3), sources, all_boxes, bounds, wanted, arrays, (None if door is None else type(door), device))
+
+    def _on_host(self, x: np.ndarray, sources: Sources, boxes: List[Optional[np.ndarray]], bounds: np.ndarray, wanted: Wanted,
+                 arrays: dict, place: Tuple) -> BatchStep:
         energies, virials = np.zeros(len(boxes)), np.zeros((len(boxes), 3, 3))
-        flat = {name: array.reshape(-1, 3) if name != "potential" else array.reshape(-1) for name, array in arrays.items()}
+        flat = {name: array.reshape(-1, *COLUMNS[name]) for name, array in arrays.items()}
+        checked, with_dipoles = self._accuracy is not None, sources.dipoles is not None
 
-        def compute(s: int, plan: Plan) -> Optional[np.ndarray]:
+        def compute(s: int, plan: Plan) -> Felt:
             one = slice(bounds[s], bounds[s + 1])
-            _change(plan, q[one], boxes[s])
-            step = plan.step(x[one], {name: array[one] for name, array in flat.items()}, energy=wanted.energy,
-                             forces=wanted.forces or self._accuracy is not None, virial=wanted.virial, assign=True)
+            _change(plan, sources.of(one), boxes[s])
+            step = plan.step(x[one], {name: array[one] for name, array in flat.items()}, energy=wanted.energy, forces=wanted.forces or checked,
+                             torques=wanted.torques or checked and with_dipoles, virial=wanted.virial, assign=True)
             if wanted.energy:
                 energies[s] = step.energy
             if wanted.virial:
                 virials[s] = step.virial
-            return step.forces
+            return Felt(step.forces, step.torques)
 
         s, most, sizes = 0, 1, (bounds[1:] - bounds[:-1]).tolist()
+        start = (x.dtype, *place)
         while s < len(boxes):
-            end, found = self._run(s, min(len(boxes), s + most), x.dtype, sizes, boxes)
+            end, found = self._run(s, min(len(boxes), s + most), start, with_dipoles, sizes, boxes)
             if found:
-                done = self._many(found[0], s, end, x, q, boxes, bounds, flat, energies if wanted.energy else None,
+                done = self._many(found[0], s, end, x, sources, boxes, bounds, flat, energies if wanted.energy else None,
                                   virials if wanted.virial else None)
                 most = 2 * most if done == end else 1  # what follows one that is not served is computed by another plan
                 s = done
             if not found or s < end:
-                box, one, kind = boxes[s], slice(bounds[s], bounds[s + 1]), (x.dtype, None, -1, boxes[s] is None)
+                box, one, kind = boxes[s], slice(bounds[s], bounds[s + 1]), (*start, boxes[s] is None, with_dipoles)
                 with _naming(s, len(boxes)):
-                    self._one(self._find(kind, sizes[s], box, 1 if self._exact else _MORE), kind, x[one], q[one], box, partial(compute, s))
+                    self._one(self._find(kind, sizes[s], box, 1 if self._exact else _MORE), kind, x[one], sources.of(one), box, partial(compute, s))
                 s += 1
         return BatchStep(wanted, energies, virials, arrays)
 
-    def _run(self, s: int, end: int, dtype: np.dtype, sizes: List[int], boxes: List[Optional[np.ndarray]]) -> "Tuple[int, List[_Kept]]":
-        """Systems s to end - 1 that a plan serves by size and shape, and the plan; none: there is none, or no particle."""
+    def _run(self, s: int, end: int, start: Tuple, with_dipoles: bool, sizes: List[int],
+             boxes: List[Optional[np.ndarray]]) -> "Tuple[int, List[_Kept]]":
+        """Systems s to end - 1 that a plan serves by size and shape, and the plan; none: there is none, or no particle. start: of its kind."""
         first, n = boxes[s], sizes[s]
         more = 1 if self._exact else _MORE
-        found = self._find((dtype, None, -1, first is None), n, first, more)[:1] if n else []
+        found = self._find((*start, first is None, with_dipoles), n, first, more)[:1] if n else []
         if not found:
             return s + 1, found
         if end > s + 1:
@@ -242,63 +266,68 @@ class Batch:
                     end = others[int(same.argmin())]
         return end, found
 
-    def _many(self, kept: "_Kept", s: int, end: int, x: np.ndarray, q: np.ndarray, boxes: List[Optional[np.ndarray]], bounds: np.ndarray,
+    def _many(self, kept: "_Kept", s: int, end: int, x: np.ndarray, sources: Sources, boxes: List[Optional[np.ndarray]], bounds: np.ndarray,
               flat: Dict[str, np.ndarray], energies: Optional[np.ndarray], virials: Optional[np.ndarray]) -> int:
         """Systems s to end - 1 by a plan, in one call of the library. Gives the first that it does not serve, or end."""
         all_of_them = slice(bounds[s], bounds[end])
         arrays = {name: array[all_of_them] for name, array in flat.items()}
-        if self._accuracy is not None and "forces" not in arrays:
-            arrays["forces"] = np.empty_like(x[all_of_them])
+        if self._accuracy is not None:
+            for name in ("forces",) if sources.dipoles is None else ("forces", "torques"):
+                if name not in arrays:
+                    arrays[name] = np.empty_like(x[all_of_them])
         own = None if boxes[s] is None else np.array(boxes[s:end], dtype=np.float64)
         try:
-            kept.plan.step_systems(x[all_of_them], q[all_of_them], bounds[s:end + 1], own, arrays, None if energies is None else energies[s:end],
+            kept.plan.step_systems(x[all_of_them], sources.of(all_of_them), bounds[s:end + 1], own, arrays, None if energies is None else energies[s:end],
                                    None if virials is None else virials[s:end])
         except Error as error:
             with _naming(s + getattr(error, "system", 0), len(boxes)):
                 raise
         self._use(kept)
-        return end if self._accuracy is None else self._first_unserved(kept, s, end, arrays["forces"], x, q, boxes, bounds, own)
+        if self._accuracy is None:
+            return end
+        return self._first_unserved(kept, s, end, Felt(arrays["forces"], arrays.get("torques")), x, sources, boxes, bounds, own)
 
-    def _first_unserved(self, kept: "_Kept", s: int, end: int, forces: np.ndarray, x: np.ndarray, q: np.ndarray, boxes: Sequence[Optional[np.ndarray]],
+    def _first_unserved(self, kept: "_Kept", s: int, end: int, felt: Felt, x: np.ndarray, sources: Sources, boxes: Sequence[Optional[np.ndarray]],
                         bounds: np.ndarray, own: Optional[np.ndarray]) -> int:
         """Checks the forces (of these systems alone) that a plan has given of systems s to end - 1. Gives the first that it does not serve, or
         end.
         """
         assert self._accuracy is not None
         all_of_them, start = slice(bounds[s], bounds[end]), bounds[s:end] - bounds[s]
-        if end == s + 1:  # a third of the time
-            kinds = [_check.kind_of(forces, x[all_of_them], q[all_of_them], boxes[s])]
+        each = [slice(bounds[k], bounds[k + 1]) for k in range(s, end)]
+        parts = [slice(one.start - bounds[s], one.stop - bounds[s]) for one in each]
+        if end == s + 1 or sources.dipoles is not None:  # of one a third of the time
+            kinds = [_kind_of(felt.of(part), x[one], sources.of(one), box) for part, one, box in zip(parts, each, boxes[s:end])]
         else:
-            kinds = _check.kinds_of(forces, x[all_of_them], q[all_of_them], start, own)
-        for k, kind in enumerate(kinds):
+            kinds = _check.kinds_of(felt.forces, x[all_of_them], sources.charges[all_of_them], start, own)
+        for kind, one, part, box in zip(kinds, each, parts, boxes[s:end]):
             if kind and not kept.record.trusts(kind):
-                one = slice(bounds[s + k], bounds[s + k + 1])
-                if not self._has_accuracy(kept, kind, forces[start[k]:start[k] + one.stop - one.start], self._accuracy, x[one], q[one], boxes[s + k]):
+                if not self._has_accuracy(kept, kind, felt.of(part), self._accuracy, x[one], sources.of(one), box):
                     kept.record.drop(kind)
-                    return s + k
+                    return s + parts.index(part)
         return end
 
-    def _one(self, found: "List[_Kept]", kind: Tuple, x: np.ndarray, q: np.ndarray, box: Optional[np.ndarray],
-             compute: Callable[[Plan], Optional[np.ndarray]]) -> None:
+    def _one(self, found: "List[_Kept]", kind: Tuple, x: np.ndarray, sources: Sources, box: Optional[np.ndarray],
+             compute: Callable[[Plan], Optional[Felt]]) -> None:
         """Computes one system, by the first of the plans found that serves it, or by one that is made for it. compute gives its forces by a plan."""
-        asked = self._accuracy if q.any() else None
+        asked = self._accuracy if sources.any() else None
         found = found[:1 if asked is None else 1 + _OTHERS]
         for kept in found:
-            forces = compute(kept.plan)
-            if asked is None or forces is None or self._serves(kept, forces, asked, x, q, box):
+            felt = compute(kept.plan)
+            if asked is None or felt is None or self._serves(kept, felt, asked, x, sources, box):
                 self._use(kept)
                 return
-        kept = self._make(kind, len(x), box, x, q)
-        forces = compute(kept.plan)
+        kept = self._make(kind, len(x), box, x, sources)
+        felt = compute(kept.plan)
         if kept not in self._kept:
             kept.plan.close()
-        elif asked is not None and forces is not None:
-            self._made(kept, found, forces, asked, x, q, box)
+        elif asked is not None and felt is not None:
+            self._made(kept, found, felt, asked, x, sources, box)
 
-    def _made(self, kept: "_Kept", others: "List[_Kept]", forces: np.ndarray, asked: float, x: np.ndarray, q: np.ndarray,
+    def _made(self, kept: "_Kept", others: "List[_Kept]", felt: Felt, asked: float, x: np.ndarray, sources: Sources,
               box: Optional[np.ndarray]) -> None:
         """Records a plan that was made for a system which the others do not serve."""
-        kind = _check.kind_of(forces, x, q, box)
+        kind = _kind_of(felt, x, sources, box)
         self._join(kept, others, kind)
         kept.record.add(kind, kept.asked / asked)
 
@@ -312,18 +341,18 @@ class Batch:
                 self._kept.remove(other)
                 other.plan.close()
 
-    def _serves(self, kept: "_Kept", forces: np.ndarray, asked: float, x: np.ndarray, q: np.ndarray, box: Optional[np.ndarray]) -> bool:
+    def _serves(self, kept: "_Kept", felt: Felt, asked: float, x: np.ndarray, sources: Sources, box: Optional[np.ndarray]) -> bool:
         """Whether the forces have the accuracy."""
-        kind = _check.kind_of(forces, x, q, box)
-        return not kind or kept.record.trusts(kind) or self._has_accuracy(kept, kind, forces, asked, x, q, box)
+        kind = _kind_of(felt, x, sources, box)
+        return not kind or kept.record.trusts(kind) or self._has_accuracy(kept, kind, felt, asked, x, sources, box)
 
-    def _has_accuracy(self, kept: "_Kept", kind: _check.Kind, forces: np.ndarray, asked: float, x: np.ndarray, q: np.ndarray,
+    def _has_accuracy(self, kept: "_Kept", kind: _check.Kind, felt: Felt, asked: float, x: np.ndarray, sources: Sources,
                       box: Optional[np.ndarray]) -> bool:
         """The same, by a check."""
         try:
             if box is not None:
-                _change(kept.plan, q, box)  # on a device it has those of a later system
-            error = _check.error_of(kept.plan, forces, x, q, box, kept.exclusions, self._kappa, self._surface) / asked
+                _change(kept.plan, sources, box)  # it may have those of a later system
+            error = _check.error_of(kept.plan, felt, x, sources, box, kept.exclusions, self._kappa, self._surface) / asked
         except Error:
             kept.record.add(kind, 1e300)
             return False
@@ -339,7 +368,7 @@ class Batch:
         if self._accuracy is not None and not wanted.forces:  # to be looked at
             written = {**arrays, **room(Wanted(False, True, False, False, False), view.shape[:-1], dtype, door, view.device, None)}
         base, pointers = door.pointer(block), {name: door.pointer(array) for name, array in written.items()}
-        kinds = [(dtype, type(door), view.device, box is None) for box in boxes]
+        kinds = [(dtype, type(door), view.device, box is None, False) for box in boxes]
         bound: List[int] = bounds.tolist()
 
         def enqueue(s: int, plan: Plan) -> None:
@@ -360,7 +389,7 @@ class Batch:
                 found = self._find(kinds[s], n, box, 1)
                 if not found:
                     one = slice(bound[s], bound[s + 1])
-                    found = [self._make(kinds[s], n, box, on_host("positions", positions)[one], on_host("charges", charges)[one])]
+                    found = [self._make(kinds[s], n, box, on_host("positions", positions)[one], Sources(on_host("charges", charges)[one]))]
                     made.add(s)
                 enqueue(s, found[0].plan)
                 used.append(found[0])
@@ -369,134 +398,147 @@ class Batch:
             # Once they are all under way, so that the device need not wait while the host looks at one after the other
             x, q, forces = (on_host(*array) for array in (("positions", positions), ("charges", charges), ("forces", written["forces"])))
 
-            def compute(s: int, plan: Plan) -> np.ndarray:
+            def compute(s: int, plan: Plan) -> Felt:
                 if plan is used[s].plan:
-                    return forces[bound[s]:bound[s + 1]]
+                    return Felt(forces[bound[s]:bound[s + 1]])
                 enqueue(s, plan)
                 door.finish(view)
-                return on_host("forces", written["forces"])[bound[s]:bound[s + 1]]
+                return Felt(on_host("forces", written["forces"])[bound[s]:bound[s + 1]])
 
             for s, box in enumerate(boxes):
                 one = slice(bound[s], bound[s + 1])
                 if s in made:
                     if used[s] in self._kept:
-                        self._made(used[s], [], forces[one], self._accuracy, x[one], q[one], box)
+                        self._made(used[s], [], Felt(forces[one]), self._accuracy, x[one], Sources(q[one]), box)
                     continue
                 with _naming(s, len(boxes)):
                     found = self._find(kinds[s], one.stop - one.start, box, 1)
                     found.sort(key=lambda kept: kept is not used[s])
-                    self._one(found, kinds[s], x[one], q[one], box, partial(compute, s))
+                    self._one(found, kinds[s], x[one], Sources(q[one]), box, partial(compute, s))
         if not door.writes:  # JAX's bytes: numbers of the host
             block = door.host(block).reshape(-1, BLOCK)
         block = block[:len(boxes)]
         return BatchStep(wanted, *DeviceStep.parts(block), arrays, block, door)
 
     def mixed(self, positions: np.ndarray, charges: np.ndarray, boxes: List[Optional[np.ndarray]], bounds: np.ndarray, by_x: np.ndarray,
-              by_q: np.ndarray, strain: bool, device: int = -1, door: Any = None) -> Tuple[np.ndarray, Dict[str, np.ndarray]]:
-        """Second derivatives of energies along a way of positions by_x (n, 3) and charges by_q (n), as of _mixed.Mixed. Arguments are those of
-        sides, in single or double precision.
+              by_q: np.ndarray, strain: bool, device: int = -1, door: Any = None, dipoles: Optional[np.ndarray] = None,
+              by_mu: Optional[np.ndarray] = None) -> Tuple[np.ndarray, Dict[str, np.ndarray]]:
+        """Second derivatives of energies along a way of positions by_x (n, 3), charges by_q (n) and dipoles by_mu (n, 3), as of _mixed.Mixed.
+        Arguments are those of sides, in single or double precision.
 
         strain  whether the virial is wanted
 
-        Gives which systems were computed, and arrays by the names of Mixed. A plan without dipoles computes nothing.
+        Gives which systems were computed, and arrays by the names of Mixed. A plan that takes no dipoles computes nothing.
         """
         dtype, systems, n = positions.dtype, len(boxes), len(charges)
         found = {"forces": np.zeros((n, 3)), "potential": np.zeros(n), "virial": np.zeros((systems, 3, 3)), "energy": np.zeros(systems)}
+        if dipoles is not None:
+            found["field"] = np.zeros((n, 3))
         done = np.ones(systems, dtype=bool)
-        by_x, by_q = by_x.astype(dtype), by_q.astype(dtype)
+        all_sources = Sources(charges, dipoles)
+        all_ways = _mixed.Way(by_x.astype(dtype), by_q.astype(dtype), None if by_mu is None else by_mu.astype(dtype))
         result: Optional[_mixed.Mixed] = None
 
-        def compute(plan: Plan) -> Optional[np.ndarray]:
+        def compute(plan: Plan) -> Optional[Felt]:
             nonlocal result
             result = None
-            _change(plan, measured_with, box)
-            if not q.any():  # the energy is quadratic in the charges
+            _change(plan, measured_with if dipoles is None else sources, box)
+            if dipoles is None and not sources.any():  # the energy is quadratic in the charges
                 step = plan.step(x, potential=True, assign=True)
                 result = _mixed.Mixed(np.zeros_like(x), step.potential, np.zeros((3, 3)), 0.0)
-                return step.forces
+                return Felt(step.forces)
             if not _mixed.has_dipoles(plan):
                 return None
-            result, forces = _mixed.along(plan, x, q, u, w, box, strain and box is not None)
-            return forces
+            result, felt = _mixed.along(plan, x, sources, way, box, strain and box is not None)
+            return felt if sources.any() else None
 
-        s, most, sizes = 0, 1, np.diff(bounds).tolist()
+        s, most, sizes, place = 0, 1, np.diff(bounds).tolist(), (dtype, None if door is None else type(door), device)
         while s < systems:
-            end, kept = self._run(s, min(systems, s + most), dtype, sizes, boxes) if door is None and not strain else (s + 1, [])
+            end, kept = self._run(s, min(systems, s + most), place, dipoles is not None, sizes, boxes) if door is None and not strain else (s + 1, [])
             if kept and _mixed.has_dipoles(kept[0].plan):
-                before, s = s, self._many_mixed(kept[0], s, end, positions, charges, by_x, by_q, boxes, bounds, found)
+                before, s = s, self._many_mixed(kept[0], s, end, positions, all_sources, all_ways, boxes, bounds, found)
                 most = 2 * most if s == end else 1  # as of steps
                 if s > before:
                     continue
             one, box = slice(bounds[s], bounds[s + 1]), boxes[s]
-            x, q, u, w = positions[one], charges[one], by_x[one], by_q[one]
-            measured_with = q if q.any() else w
-            if measured_with.any() and (u.any() or w.any()):
-                kind = (np.dtype(dtype), None if door is None else type(door), device, box is None)
+            x, sources, way = positions[one], all_sources.of(one), all_ways.of(one)
+            measured_with = sources if sources.any() else Sources(way.w, way.v)
+            if measured_with.any() and way.any():
+                kind = (*place, box is None, dipoles is not None)
                 with _naming(s, systems):
                     self._one(self._near(kind, x, box), kind, x, measured_with, box, compute)
                 done[s] = result is not None
                 if result is not None:
-                    found["forces"][one], found["potential"][one], found["virial"][s], found["energy"][s] = result
+                    found["forces"][one], found["potential"][one], found["virial"][s], found["energy"][s], field = result
+                    if field is not None:
+                        found["field"][one] = field
             s += 1
         return done, found
 
-    def _many_mixed(self, kept: "_Kept", s: int, end: int, x: np.ndarray, q: np.ndarray, u: np.ndarray, w: np.ndarray,
+    def _many_mixed(self, kept: "_Kept", s: int, end: int, x: np.ndarray, sources: Sources, way: _mixed.Way,
                     boxes: Sequence[Optional[np.ndarray]], bounds: np.ndarray, found: Dict[str, np.ndarray]) -> int:
         """What mixed finds, without virials, of systems s to end - 1 by a plan. Gives the first that it does not serve, or end."""
         all_of_them = slice(bounds[s], bounds[end])
         own = None if boxes[s] is None else np.array(boxes[s:end], dtype=np.float64)
         try:
-            forces, potential, energy, felt = _mixed.of_systems(kept.plan, x[all_of_them], q[all_of_them], u[all_of_them], w[all_of_them],
-                                                                bounds[s:end + 1] - bounds[s], own)
+            forces, potential, field, energy, felt = _mixed.of_systems(kept.plan, x[all_of_them], sources.of(all_of_them), way.of(all_of_them),
+                                                                       bounds[s:end + 1] - bounds[s], own)
         except Error as error:
             with _naming(s + getattr(error, "system", 0), len(boxes)):
                 raise
         self._use(kept)
-        served = end if self._accuracy is None else self._first_unserved(kept, s, end, felt, x, q, boxes, bounds, own)
+        served = end if self._accuracy is None else self._first_unserved(kept, s, end, felt, x, sources, boxes, bounds, own)
         n = bounds[served] - bounds[s]
         these = slice(bounds[s], bounds[served])
         found["forces"][these], found["potential"][these], found["energy"][s:served] = forces[:n], potential[:n], energy[:served - s]
+        if field is not None:
+            found["field"][these] = field[:n]
         return served
 
-    def sides(self, positions: np.ndarray, charges: np.ndarray, boxes: Sequence[Optional[np.ndarray]], bounds: np.ndarray, ways: Sequence[np.ndarray],
-              virial: bool, strain: bool, device: int = -1, door: Any = None) -> Tuple[np.ndarray, Dict[int, Dict[str, np.ndarray]]]:
+    def sides(self, positions: np.ndarray, charges: np.ndarray, boxes: Sequence[Optional[np.ndarray]], bounds: np.ndarray, ways: Sequence[Any],
+              virial: bool, fourth: bool, device: int = -1, door: Any = None, dipoles: Optional[np.ndarray] = None,
+              moved: Optional[np.ndarray] = None) -> Tuple[np.ndarray, Dict[int, Dict[str, np.ndarray]]]:
         """Results of systems a little before and behind where they are, for differences of first derivatives.
 
-        positions, charges, boxes, bounds
-                all particles (n, 3) and (n) of float64, on the host; a box or None for each system. System s has bounds[s] to bounds[s + 1] - 1
-        ways    directions of positions (n, 3), charges (n) and boxes (systems, 3, 3). A system without any is left out
-        strain  whether the positions follow the box, as of a strain of both
+        positions, charges, boxes, bounds, dipoles
+                all particles (n, 3) and (n) of float64, on the host; a box or None for each system. System s has bounds[s] to bounds[s + 1] - 1.
+                Dipoles as the positions, or None
+        ways    directions of positions (n, 3), charges (n), boxes (systems, 3, 3) and dipoles (n, 3). A system without any is left out
+        fourth  whether differences are of the fourth order
+        moved   (n, 3), the way of positions in cells that follow the box; None: that of the positions
         device  of the plans, and the door to its library; -1: the host
 
-        Gives the steps h (systems), and for the sides at -h and +h of the way, of a strain at twice that, too, forces, potential and virial. One
-        plan computes all sides. Its cells are those of the place between, so that its potential is smooth from one side to the other. The
-        difference then has no errors of different cells.
+        Gives the steps h (systems), and for the sides at -h and +h of the way forces, potential, field (with dipoles) and virial. The fourth order
+        has sides at twice that, too. One plan computes all sides. Its cells are those of the place between, so that its potential is smooth from
+        one side to the other. The difference then has no errors of different cells.
         """
-        kind_of_arrays = np.dtype(np.float64), None if door is None else type(door), device
+        place = np.dtype(np.float64), None if door is None else type(door), device
         steps, systems, n = np.ones(len(boxes)), len(boxes), len(charges)
-        found = {far: {"forces": np.zeros((n, 3)), "potential": np.zeros(n), "virial": np.zeros((systems, 3, 3))}
-                 for far in ((-2, -1, 1, 2) if strain else (-1, 1))}
-        exact, rough = (_STRAIN, _STRAIN_IN_SINGLE) if strain else (_NEAR, _NEAR_IN_SINGLE)
+        found = {far: {"forces": np.zeros((n, 3)), "potential": np.zeros(n), "field": np.zeros((n, 3)), "virial": np.zeros((systems, 3, 3))}
+                 for far in ((-2, -1, 1, 2) if fourth else (-1, 1))}
+        exact, rough = (_NEAR, _NEAR_IN_SINGLE) if not fourth else (_STRAIN, _STRAIN_IN_SINGLE) if dipoles is None else (_MOVE, _MOVE_IN_SINGLE)
+        all_sources, all_ways = Sources(charges, dipoles), Sources(ways[1], None if dipoles is None else ways[3])
         for s, box in enumerate(boxes):
             one = slice(bounds[s], bounds[s + 1])
-            x, q, (by_x, by_q, by_box) = positions[one], charges[one], (ways[0][one], ways[1][one], ways[2][s])
-            measured_with = q if q.any() else by_q
+            x, sources, (q, mu), (by_q, by_mu), by_x, by_box = (positions[one], all_sources.of(one), all_sources.of(one), all_ways.of(one),
+                                                                ways[0][one], ways[2][s])
+            measured_with = sources if sources.any() else all_ways.of(one)
             if not measured_with.any():
                 continue
-            way = _length_of_way(x, measured_with, box, 0 * by_x if strain else by_x, by_q, by_box)
+            way = _length_of_way(x, measured_with, box, by_x if moved is None else moved[one], all_ways.of(one), by_box)
             if not way > 0:
                 continue
             with _naming(s, systems):
-                kind = (*kind_of_arrays, box is None)
+                kind = (*place, box is None, dipoles is not None)
                 plan = self._plan_that_serves(kind, x, measured_with, box)
                 h = steps[s] = (exact if plan.info.precision == "double" else rough) / way
                 plan.assign(x)
                 for far, side in found.items():
-                    plan.set_charges(q + far * h * by_q)
-                    if box is not None:
-                        plan.set_box(box + far * h * by_box)
-                    step = plan.step(x + far * h * by_x, potential=True, virial=virial and box is not None, assign=False)
+                    _change(plan, Sources(q + far * h * by_q, None if mu is None else mu + far * h * by_mu), None if box is None else box + far * h * by_box)
+                    step = plan.step(x + far * h * by_x, potential=True, field=mu is not None, virial=virial and box is not None, assign=False)
                     side["forces"][one], side["potential"][one] = step.forces, step.potential
+                    if step.field is not None:
+                        side["field"][one] = step.field
                     if step.virial is not None:
                         side["virial"][s] = step.virial
         return steps, found
@@ -505,18 +547,19 @@ class Batch:
         """The plans for a system, the one used last first."""
         return self._find(kind, len(x), box, 1 if self._exact or kind[1] is not None else _MORE)
 
-    def _plan_that_serves(self, kind: Tuple, x: np.ndarray, q: np.ndarray, box: Optional[np.ndarray]) -> Plan:
-        """A plan that has the charges and the box of the system."""
+    def _plan_that_serves(self, kind: Tuple, x: np.ndarray, sources: Sources, box: Optional[np.ndarray]) -> Plan:
+        """A plan that has the sources and the box of the system."""
         plan: Any = None
 
-        def compute(other: Plan) -> Optional[np.ndarray]:
+        def compute(other: Plan) -> Felt:
             nonlocal plan
             plan = other
-            _change(plan, q, box)
-            return plan.step(x, assign=True).forces
+            _change(plan, sources, box)
+            step = plan.step(x, torques=sources.dipoles is not None, assign=True)
+            return Felt(step.forces, step.torques)
 
-        self._one(self._near(kind, x, box), kind, x, q, box, compute)
-        _change(plan, q, box)
+        self._one(self._near(kind, x, box), kind, x, sources, box, compute)
+        _change(plan, sources, box)
         return plan
 
     def close(self) -> None:
@@ -532,19 +575,29 @@ class Batch:
         self.close()
 
 
-def _length_of_way(x: np.ndarray, q: np.ndarray, box: Optional[np.ndarray], by_x: np.ndarray, by_q: np.ndarray, by_box: np.ndarray) -> float:
-    """The longest way of a particle, a charge or the box, in mean distances, RMS charges and lengths of the box."""
-    far = [np.abs(by_x).max(initial=0) / _check.spacing(x, box), np.abs(by_q).max(initial=0) / (math.sqrt(float(np.mean(q * q))) or 1.0)]
+def _length_of_way(x: np.ndarray, sources: Sources, box: Optional[np.ndarray], by_x: np.ndarray, by: Sources, by_box: np.ndarray) -> float:
+    """The longest way of a particle, a source or the box, in mean distances, RMS sources and lengths of the box."""
+    distance = _check.spacing(x, box)
+    far = [np.abs(by_x).max(initial=0) / distance,
+           by.strengths(distance).max(initial=0) / (math.sqrt(float(np.mean(sources.strengths(distance) ** 2))) or 1.0)]
     if box is not None:
         far.append(np.abs(by_box).max() / np.abs(box).max())
     return float(max(far))
 
 
-def _change(plan: Plan, q: np.ndarray, box: Optional[np.ndarray]) -> None:
-    """Gives a plan the charges and the box of another system."""
-    plan.set_charges(q)
+def _change(plan: Plan, sources: Sources, box: Optional[np.ndarray]) -> None:
+    """Gives a plan the sources and the box of another system."""
+    plan.set_charges(sources.charges)
     if box is not None:
         plan.set_box(box)
+    if sources.dipoles is not None:
+        plan.set_dipoles(sources.dipoles, measure=False)
+
+
+def _kind_of(felt: Felt, x: np.ndarray, sources: Sources, box: Optional[np.ndarray]) -> _check.Kind:
+    if sources.dipoles is None:
+        return _check.kind_of(felt.forces, x, sources.charges, box)
+    return _check.kind_with_dipoles(felt, x, sources, box)
 
 
 @contextmanager

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import deque
-from typing import Any, Deque, Dict, List, Optional, Tuple
+from typing import Any, Deque, Dict, List, NamedTuple, Optional, Tuple
 
 import numpy as np
 
@@ -24,6 +24,37 @@ _ENOUGH = 4  # systems of a kind that are checked before others of it are truste
 _LAST = 16  # of these alone the errors are kept: a kind may change
 _EVERY = 8  # of a kind that is trusted each so many-th is checked
 _SIGMAS = 3  # of the errors of its systems lie between their mean and what was asked
+
+
+class Sources(NamedTuple):
+    """Charges (n), and dipoles (n, 3) or None."""
+
+    charges: np.ndarray
+    dipoles: Optional[np.ndarray] = None
+
+    def any(self) -> bool:
+        return bool(self.charges.any()) or self.dipoles is not None and bool(self.dipoles.any())
+
+    def of(self, some: slice) -> Sources:
+        return Sources(self.charges[some], None if self.dipoles is None else self.dipoles[some])
+
+    def strengths(self, distance: float) -> np.ndarray:
+        """|q| + |mu| / distance, which forces and torques go with, as of src/fmm/measure/norm.c."""
+        return np.abs(self.charges) if self.dipoles is None else np.abs(self.charges) + _lengths(self.dipoles) / distance
+
+
+class Felt(NamedTuple):
+    """Forces (n, 3), and torques (n, 3) on dipoles, or None."""
+
+    forces: np.ndarray
+    torques: Optional[np.ndarray] = None
+
+    def of(self, some: slice) -> Felt:
+        return Felt(self.forces[some], None if self.torques is None else self.torques[some])
+
+
+def _lengths(vectors: np.ndarray) -> np.ndarray:
+    return np.sqrt(np.einsum("ij,ij->i", vectors, vectors, dtype=float))
 
 
 def shifted(x: np.ndarray, box: np.ndarray) -> np.ndarray:
@@ -54,6 +85,29 @@ def direct(which: np.ndarray, x: np.ndarray, q: np.ndarray, exclusions: Tuple[Op
     return q[which, None] * np.stack([np.einsum("ij,ij->i", term, one) for one in d], axis=1)
 
 
+def direct_with_dipoles(which: np.ndarray, x: np.ndarray, sources: Sources, exclusions: Tuple[Optional[np.ndarray], Optional[np.ndarray]]) -> Felt:
+    """Forces and torques on these particles of an open system, without prefactor, by the sum over pairs: THEORY (49)."""
+    assert sources.dipoles is not None
+    x, q, mu = (array.astype(float, copy=False) for array in (x, sources.charges, sources.dipoles))
+    r = x[which, None] - x
+    square = np.einsum("ijd,ijd->ij", r, r)
+    square[np.arange(len(which)), which] = np.inf
+    start, others = exclusions
+    if start is not None and others is not None:
+        for row, i in enumerate(which):
+            square[row, others[start[i]:start[i + 1]]] = np.inf
+    own = mu[which]
+    w2 = 1 / square
+    w3 = w2 * np.sqrt(w2)
+    along, here = np.einsum("ijd,jd->ij", r, mu), np.einsum("ijd,id->ij", r, own)
+    radial = (q + 3 * along * w2) * w3
+    field = np.einsum("ij,ijd->id", radial, r) - w3 @ mu
+    second = 3 * w3 * w2
+    turned = radial.sum(axis=1)[:, None] * own + (second * here) @ mu
+    turned += np.einsum("ij,ijd->id", second * (own @ mu.T) - (q * second + 5 * along * second * w2) * here, r)
+    return Felt(q[which, None] * field + turned, np.cross(own, field))
+
+
 def spacing(x: np.ndarray, box: Optional[np.ndarray]) -> float:
     if box is not None:  # a tenth of the time that numpy takes for a determinant
         (ax, ay, az), (bx, by, bz), (cx, cy, cz) = box.tolist()
@@ -64,19 +118,15 @@ def spacing(x: np.ndarray, box: Optional[np.ndarray]) -> float:
     return (volume / len(x)) ** (1 / 3) or 1.0
 
 
-def difference(forces: np.ndarray, which: np.ndarray, others: np.ndarray, x: np.ndarray, q: np.ndarray, box: Optional[np.ndarray],
-               surface: bool, prefactor: float) -> float:
-    """RMS difference of the forces on particles `which` from others, over the RMS of all forces. Where forces of usual size are larger, it is
-    over these. In a periodic system the others are wrong, too. Independent errors add up in squares.
+def difference(found: np.ndarray, which: np.ndarray, change: np.ndarray, natural: float, sampled: bool) -> float:
+    """RMS change of the forces on particles `which` to those of another sum, over the RMS of all forces found. Where forces of usual size are
+    larger, it is over these. In a periodic system the others are wrong, too. Independent errors add up in squares. Torques have the same.
 
-    surface  a term of the box's dipole that is left out, as a shift changes it where it takes ions to another side
+    natural  unit of forces, by which they are zero
+    sampled  whether others are exact, and of some particles
     """
-    forces = forces.astype(float, copy=False)
-    change = others - forces[which]
-    if surface:
-        change = change - np.outer(q, q @ change) / np.vdot(q, q)
-    wrong, size = np.einsum("ij,ij->i", change, change), np.einsum("ij,ij->i", forces, forces)
-    natural = abs(prefactor) * (float(np.abs(q).mean()) / spacing(x, box)) ** 2
+    found = found.astype(float, copy=False)
+    wrong, size = np.einsum("ij,ij->i", change, change), np.einsum("ij,ij->i", found, found)
     mean = float(size.mean())
     if not mean > (_ZERO * natural) ** 2:
         mean = natural**2
@@ -86,23 +136,39 @@ def difference(forces: np.ndarray, which: np.ndarray, others: np.ndarray, x: np.
     if usual > 0 and large.any():
         share = np.where(large, usual / np.maximum(size, usual), 1)
         error = max(error, math.sqrt(float((wrong * share[which]).mean()) / float((size * share).mean())))
-    if box is None and len(which) < len(x):
+    if sampled:
         error *= 1 + 2 / math.sqrt(2 * len(which))
     return error if math.isfinite(error) else math.inf
 
 
-def error_of(plan: Any, forces: np.ndarray, x: np.ndarray, q: np.ndarray, box: Optional[np.ndarray],
+def error_of(plan: Any, felt: Felt, x: np.ndarray, sources: Sources, box: Optional[np.ndarray],
              exclusions: Tuple[Optional[np.ndarray], Optional[np.ndarray]], kappa: float, surface: bool) -> float:
-    """The error of a plan's forces on a system whose charges and box the plan has. In a periodic system the same plan computes them at another
-    place in its cells, where particles are left. In an open system it is by direct sums for some particles. In single precision it may be an
-    Error, where a shift puts two charges at one place.
+    """The error of a plan's forces, and torques, on a system whose sources and box the plan has. In a periodic system the same plan computes them
+    at another place in its cells, where particles are left. In an open system it is by direct sums for some particles. In single precision it
+    may be an Error, where a shift puts two charges at one place.
+
+    surface  a term of the box's dipole that is left out, as a shift changes it where it takes ions to another side
     """
-    which, prefactor = sample(len(x)) if box is None else np.arange(len(x)), plan.prefactor
-    if box is None:
-        others = prefactor * direct(which, x, q, exclusions, kappa)
+    which, prefactor, (q, mu) = sample(len(x)) if box is None else np.arange(len(x)), plan.prefactor, sources
+    if box is not None:
+        step = plan.step(shifted(x, box), energy=False, forces=True, torques=mu is not None, assign=True)
+        others = Felt(step.forces, step.torques)
+    elif mu is None:
+        others = Felt(prefactor * direct(which, x, q, exclusions, kappa))
     else:
-        others = plan.step(shifted(x, box), energy=False, forces=True, assign=True).forces
-    return difference(forces, which, others, x, q, box, surface and box is not None, prefactor)
+        exact = direct_with_dipoles(which, x, sources, exclusions)
+        others = Felt(prefactor * exact.forces, prefactor * exact.torques)
+    change, uniform = others.forces - felt.forces[which], np.zeros(3)
+    if surface and box is not None and q.any():
+        uniform = q @ change / np.vdot(q, q)
+        change = change - np.outer(q, uniform)
+    distance = spacing(x, box)
+    strength, sampled = float(sources.strengths(distance).mean()) / distance, box is None and len(which) < len(x)
+    error = difference(felt.forces, which, change, abs(prefactor) * strength**2, sampled)
+    if mu is None or felt.torques is None or others.torques is None:
+        return error
+    change = others.torques - felt.torques[which] - np.cross(mu[which], uniform)
+    return max(error, difference(felt.torques, which, change, abs(prefactor) * float(_lengths(mu).mean()) / distance * strength, sampled))
 
 
 Kind = Tuple[int, ...]
@@ -120,6 +186,18 @@ def kind_of(forces: np.ndarray, x: np.ndarray, q: np.ndarray, box: Optional[np.n
     uneven = n * float(np.vdot(squares, squares)) / force**2, n * float(np.vdot(charges, charges)) / charge**2
     net = abs(float(q.sum(dtype=float))) > 1e-3 * math.sqrt(charge)
     return round(math.log2(force / n / natural**2)), round(math.log2(uneven[0])), round(2 * math.log2(uneven[1])), net
+
+
+def kind_with_dipoles(felt: Felt, x: np.ndarray, sources: Sources, box: Optional[np.ndarray]) -> Kind:
+    """The same of charges with dipoles, and the RMS torque in its natural unit."""
+    assert felt.torques is not None and sources.dipoles is not None
+    distance, q = spacing(x, box), sources.charges
+    kind = kind_of(felt.forces, x, sources.strengths(distance), box)
+    square = float(np.vdot(felt.torques, felt.torques)) / max(1e-300, float(np.vdot(sources.dipoles, sources.dipoles)))
+    if not kind or not square < math.inf:
+        return ()
+    net = abs(float(q.sum(dtype=float))) > 1e-3 * math.sqrt(float(np.vdot(q, q)))
+    return (*kind[:3], net, round(math.log2(max(square, 1e-300))))
 
 
 def kinds_of(forces: np.ndarray, x: np.ndarray, q: np.ndarray, start: np.ndarray, boxes: Optional[np.ndarray]) -> List[Kind]:

@@ -109,46 +109,60 @@ def by_cell_on_host(x: np.ndarray, cells: np.ndarray, forces: np.ndarray, virial
 
 
 def second(batch: Batch, weight: np.ndarray, ways: Sequence[Optional[np.ndarray]], x: np.ndarray, q: np.ndarray, cells: Optional[np.ndarray],
-           edges: np.ndarray, device: int = -1, door: Any = None, of_cells: bool = True) -> Tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
-    """Second derivatives of the weighted energies by a way and by x, q and cells, and first derivatives of each energy by the way.
+           edges: np.ndarray, device: int = -1, door: Any = None, of_cells: bool = True, mu: Optional[np.ndarray] = None) -> Tuple[np.ndarray, ...]:
+    """Second derivatives of the weighted energies by a way and by x, q and cells, and first derivatives of each energy by the way. With dipoles
+    second ones by these, too.
 
     weight    (systems)
-    ways      of x, q and cells; the last one may be None
-    x, q      all particles (n, 3) and (n), of one type; edges (systems + 1)
+    ways      of x, q, cells and dipoles; the last two may be None
+    x, q, mu  all particles (n, 3), (n) and dipoles (n, 3) or None, of one type; edges (systems + 1)
     cells     (systems, 3, 3), or None
     device    of the plans, as of Batch.sides
     of_cells  whether the derivatives by cells are wanted; they are zeros otherwise
 
-    Arrays are contiguous and of the host, all but x and q in double precision. So are the results.
+    Arrays are contiguous and of the host, all but x, q and mu in double precision. So are the results.
 
-    Along positions and charges they are exact. A way of the cells is a strain of positions and cells and a way of the positions back. Along
-    the strain they are differences, and so they are along everything where a plan has no dipoles.
+    Along positions, charges and dipoles they are exact, but where a particle with a dipole moves. A way of the cells is a strain of positions and
+    cells and a way of the positions back. Along the strain they are differences. So they are along everything where a dipole moves, and where a
+    plan takes no dipoles.
     """
     systems, sizes = len(weight), np.diff(edges)
     boxes = np.zeros((systems, 3, 3)) if cells is None else cells
     given = [box if box.any() else None for box in boxes]
     of_cells = of_cells and cells is not None
-    way_x, way_q, way_box = ways[0], ways[1], ways[2] if len(ways) > 2 else None
+    way_x, way_q, way_box, way_mu = (*ways, None, None)[:4]
     assert way_x is not None and way_q is not None
     way_box = np.zeros_like(boxes) if way_box is None else way_box
+    if mu is not None and way_mu is None:
+        way_mu = np.zeros_like(way_x)
     strained = way_box.any(axis=(1, 2)) & boxes.any(axis=(1, 2))
     with_box = np.zeros(x.shape)
     for s in np.flatnonzero(strained):
         one = slice(edges[s], edges[s + 1])
         with_box[one] = x[one] @ np.linalg.solve(lattice(boxes[s], batch.periodic), np.array(batch.periodic)[:, None] * way_box[s])
-
-    exact, mixed = batch.mixed(x, q, given, edges, way_x - with_box, way_q, of_cells, device, door)
+    move = np.zeros(systems, dtype=bool)  # dipoles of these systems
+    if mu is not None:
+        has_way = way_x.any(axis=1) | np.repeat(strained, sizes)
+        move = sums((mu.any(axis=1) & has_way).astype(float), edges) > 0
+    still = ~np.repeat(move, sizes)
+    exact, mixed = batch.mixed(x, q, given, edges, (way_x - with_box) * still[:, None], way_q * still, of_cells, device, door, mu,
+                               None if way_mu is None else way_mu * still[:, None])
     slope = by_cell_on_host(x, boxes, mixed["forces"], mixed["virial"], edges, batch.periodic) if of_cells else np.zeros_like(boxes)
-    found = [-mixed["forces"], mixed["potential"], slope, mixed["energy"]]
-    for these, along, strain in ((exact & strained, (with_box, np.zeros_like(way_q), way_box), True), (~exact, (way_x, way_q, way_box), False)):
+    found = [-mixed["forces"], mixed["potential"], slope, mixed["energy"], -mixed["field"] if mu is not None else np.zeros((len(q), 3))]
+    nothing = np.zeros_like(way_x)
+    full = (way_x, way_q, way_box, nothing if way_mu is None else way_mu)
+    for these, along, moved, fourth in ((exact & strained & ~move, (with_box, np.zeros_like(way_q), way_box, nothing), nothing, True),
+                                        (move, full, way_x - with_box, True), (~exact & ~move, full, None, False)):
         if these.any():
             each = np.repeat(these, sizes)
-            own = (along[0] * each[:, None], along[1] * each, along[2] * these[:, None, None])
-            found = [one + other for one, other in zip(found, _by_differences(batch, own, x.astype(float), q.astype(float), boxes, given, edges,
-                                                                              cells is not None, strain, device, door))]
-    by_x, by_q, by_cells, by_way = found
+            own = (along[0] * each[:, None], along[1] * each, along[2] * these[:, None, None], along[3] * each[:, None])
+            found = [one + other for one, other in zip(found, _by_differences(
+                batch, own, x.astype(float), q.astype(float), boxes, given, edges, cells is not None, fourth, device, door,
+                None if mu is None else mu.astype(float), moved))]
+    by_x, by_q, by_cells, by_way, by_mu = found
     each = np.repeat(weight, sizes)
-    return each[:, None] * by_x, each * by_q, weight[:, None, None] * by_cells, by_way
+    results = each[:, None] * by_x, each * by_q, weight[:, None, None] * by_cells, by_way
+    return results if mu is None else (*results, each[:, None] * by_mu)
 
 
 # Weights of the sides for a derivative, over h, and for the value between
@@ -157,21 +171,24 @@ _MEANS = {False: {-1: 1 / 2, 1: 1 / 2}, True: {-2: -1 / 6, -1: 2 / 3, 1: 2 / 3, 
 
 
 def _by_differences(batch: Batch, ways: Sequence[np.ndarray], x: np.ndarray, q: np.ndarray, boxes: np.ndarray, given: Sequence[Optional[np.ndarray]],
-                    edges: np.ndarray, of_cells: bool, strain: bool, device: int, door: Any) -> List[np.ndarray]:
-    """Second derivatives along the ways by x, q and cells, and the first one, from first derivatives on the sides."""
-    steps, sides = batch.sides(x, q, given, edges, ways, of_cells, strain, device, door)
+                    edges: np.ndarray, of_cells: bool, fourth: bool, device: int, door: Any, mu: Optional[np.ndarray],
+                    moved: Optional[np.ndarray]) -> List[np.ndarray]:
+    """Second derivatives along the ways by x, q and cells, the first one, and second ones by dipoles, from first derivatives on the sides."""
+    steps, sides = batch.sides(x, q, given, edges, ways, of_cells, fourth, device, door, mu, moved)
     sizes = np.diff(edges)
-    by_x, by_q, by_cells, by_way = np.zeros(x.shape), np.zeros(q.shape), np.zeros_like(boxes), np.zeros(len(boxes))
+    by_x, by_q, by_cells, by_way, by_mu = np.zeros(x.shape), np.zeros(q.shape), np.zeros_like(boxes), np.zeros(len(boxes)), np.zeros(x.shape)
     for far, side in sides.items():
         slope = np.zeros_like(boxes)
         if of_cells:
             h = far * steps
             slope = by_cell_on_host(x + np.repeat(h, sizes)[:, None] * ways[0], boxes + h[:, None, None] * ways[2], side["forces"], side["virial"],
                                     edges, batch.periodic)
-        scale, share = _SLOPES[strain][far] / steps, _MEANS[strain][far]
+        scale, share = _SLOPES[fourth][far] / steps, _MEANS[fourth][far]
         each = np.repeat(scale, sizes)
         by_x -= each[:, None] * side["forces"]
         by_q += each * side["potential"]
+        by_mu -= each[:, None] * side["field"]
         by_cells += scale[:, None, None] * slope
-        by_way += share * (sums((side["potential"] * ways[1]) - (side["forces"] * ways[0]).sum(axis=1), edges) + (slope * ways[2]).sum(axis=(1, 2)))
-    return [by_x, by_q, by_cells, by_way]
+        along = side["potential"] * ways[1] - (side["forces"] * ways[0] + side["field"] * ways[3]).sum(axis=1)
+        by_way += share * (sums(along, edges) + (slope * ways[2]).sum(axis=(1, 2)))
+    return [by_x, by_q, by_cells, by_way, by_mu]

@@ -34,6 +34,8 @@ def library_error(status: int, message: str) -> Error:
     first = words[0].rstrip(":,").partition("[")[0] if words else ""  # grid[0] is of grid
     if argument is None and first in _FIELDS:
         argument = first
+    if first in ("dipole", "dipoles"):
+        argument = "dipoles"
     if argument is None and "cannot be measured on this system" in message:  # errors of such an accuracy
         argument = "accuracy"
     return Error(name, message, argument)

@@ -2,26 +2,50 @@
 """Second derivatives of the energy by fields of charges and dipoles: THEORY (52)."""
 from __future__ import annotations
 
-from typing import Any, NamedTuple, Optional, Tuple
+from typing import Any, Mapping, NamedTuple, Optional, Tuple
 
 import numpy as np
 
 from . import _check
+from ._check import Felt, Sources
+
+
+class Way(NamedTuple):
+    """A way of positions u (n, 3), charges w (n) and dipoles v (n, 3); None: there are no dipoles. Dipoles do not move: where one is, u is zero,
+    as its derivative would be a quadrupole.
+    """
+
+    u: np.ndarray
+    w: np.ndarray
+    v: Optional[np.ndarray] = None
+
+    def of(self, some: slice) -> Way:
+        return Way(self.u[some], self.w[some], None if self.v is None else self.v[some])
+
+    def any(self) -> bool:
+        return bool(self.u.any() or self.w.any()) or self.v is not None and bool(self.v.any())
+
+    def dipoles(self, q: np.ndarray) -> np.ndarray:
+        """Those of the sources that are the derivative of charges q and dipoles along the way; their charges are w."""
+        moved = np.ascontiguousarray(q[:, None] * self.u, dtype=q.dtype)
+        return moved if self.v is None else moved + self.v
 
 
 class Mixed(NamedTuple):
-    """The energy of charges q with sources that are their derivative along a way, charges w and dipoles q u; and its derivatives.
+    """The energy of charges q and dipoles with sources that are their derivative along a way, charges w and dipoles q u + v; and its derivatives.
 
     forces     (n, 3), less the derivative by positions with the way as it is
     potential  (n), the derivative by charges
     virial     (3, 3), half that by a strain of positions and box; zeros where it is not wanted
     energy     the first derivative of the energy by the way
+    field      (n, 3), less the derivative by dipoles; None: there are none
     """
 
     forces: np.ndarray
     potential: np.ndarray
     virial: np.ndarray
     energy: float
+    field: Optional[np.ndarray] = None
 
 
 def has_dipoles(plan: Any) -> bool:
@@ -29,66 +53,81 @@ def has_dipoles(plan: Any) -> bool:
     return bool(plan._can("DIPOLES")) and not plan._options.min_distance > 0
 
 
-def along(plan: Any, x: np.ndarray, q: np.ndarray, u: np.ndarray, w: np.ndarray, box: Optional[np.ndarray],
-          strain: bool) -> Tuple[Mixed, Optional[np.ndarray]]:
-    """Evaluates both by a plan that has the charges and the box. Gives the forces of the charges, too. There are no dipoles afterwards."""
-    mu = np.ascontiguousarray(q[:, None] * u, dtype=x.dtype)
+def along(plan: Any, x: np.ndarray, sources: Sources, way: Way, box: Optional[np.ndarray], strain: bool) -> Tuple[Mixed, Felt]:
+    """Evaluates both by a plan that has the charges and the box. Gives what the sources feel, too. There are no dipoles afterwards."""
     try:
         if not strain:
-            return _of_two(plan, x, q, u, w, mu)
-        return _of_sum_and_difference(plan, x, q, u, w, mu, box)
+            return _of_two(plan, x, sources, way)
+        return _of_sum_and_difference(plan, x, sources, way, box)
     finally:
         plan.set_dipoles(None, measure=False)
-        plan.set_charges(q)
+        plan.set_charges(sources.charges)
 
 
-def _of_two(plan: Any, x: np.ndarray, q: np.ndarray, u: np.ndarray, w: np.ndarray, mu: np.ndarray) -> Tuple[Mixed, np.ndarray]:
+def _of_two(plan: Any, x: np.ndarray, sources: Sources, way: Way) -> Tuple[Mixed, Felt]:
     """The fields of either."""
-    plan.set_dipoles(np.zeros_like(mu), measure=False)
-    of_q = plan.step(x, energy=False, forces=False, potential=True, field=True, field_gradient=True, assign=True)
-    plan.set_charges(w)
-    plan.set_dipoles(mu, measure=False)
-    of_way = plan.step(x, energy=False, forces=False, potential=True, field=True, assign=False)
-    forces, potential, energies, felt = _put_together(q, u, w, mu, of_q.potential, of_q.field, of_q.field_gradient, of_way.potential, of_way.field)
-    return Mixed(forces, potential, np.zeros((3, 3)), float(energies.sum())), felt
+    q, mu = sources
+    moved = way.dipoles(q)
+    plan.set_dipoles(np.zeros_like(moved) if mu is None else mu, measure=False)
+    of_sources = plan.step(x, energy=False, forces=False, potential=True, field=True, field_gradient=True, assign=True)
+    plan.set_charges(way.w)
+    plan.set_dipoles(moved, measure=False)
+    of_way = plan.step(x, energy=False, forces=False, potential=True, field=True, field_gradient=mu is not None, assign=False)
+    forces, potential, field, energies, felt = _put_together(sources, way, moved, vars(of_sources), vars(of_way))
+    return Mixed(forces, potential, np.zeros((3, 3)), float(energies.sum()), field), felt
 
 
-def _put_together(q: np.ndarray, u: np.ndarray, w: np.ndarray, mu: np.ndarray, phi: np.ndarray, field: np.ndarray, gradient: np.ndarray,
-                  way_phi: np.ndarray, way_field: np.ndarray) -> Tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
-    """Forces and potential as of Mixed, and the terms of its energy, from potential, field and its gradient of q and the former two of the way.
-    And the forces on q.
-    """
+def _along(vectors: np.ndarray, gradient: np.ndarray) -> np.ndarray:
+    """(vectors . nabla) E, which is what dipoles feel."""
     xx, yy, zz, xy, xz, yz = gradient.T
-    a, b, c = mu.T
-    turned = np.stack([xx * a + xy * b + xz * c, xy * a + yy * b + yz * c, xz * a + yz * b + zz * c], axis=1)
-    return (q[:, None] * way_field + w[:, None] * field + turned, way_phi - (u * field).sum(axis=1), w * phi - (mu * field).sum(axis=1),
-            q[:, None] * field)
+    a, b, c = vectors.T
+    return np.stack([xx * a + xy * b + xz * c, xy * a + yy * b + yz * c, xz * a + yz * b + zz * c], axis=1)
 
 
-def of_systems(plan: Any, x: np.ndarray, q: np.ndarray, u: np.ndarray, w: np.ndarray, bounds: np.ndarray,
-               boxes: Optional[np.ndarray]) -> Tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
-    """What along gives without a strain, of systems one behind the other: forces, potentials, energies, and forces on q."""
-    mu = q[:, None] * u
-    of_q, of_way = plan.fields_of_systems(x, (q, np.zeros_like(mu)), (w, mu), bounds, boxes)
-    forces, potential, terms, felt = _put_together(q, u, w, mu, of_q["potential"], of_q["field"], of_q["field_gradient"], of_way["potential"],
-                                                   of_way["field"])
-    return forces, potential, np.add.reduceat(terms, bounds[:-1], dtype=float), felt
-
-
-def _of_sum_and_difference(plan: Any, x: np.ndarray, q: np.ndarray, u: np.ndarray, w: np.ndarray, mu: np.ndarray,
-                           box: Optional[np.ndarray]) -> Tuple[Mixed, np.ndarray]:
-    """Energy, forces and virial are quadratic in the sources: those of q + way less those of q - way are twice the mixed ones. The way is made
-    as large as q, so that rounding is least.
+def _put_together(sources: Sources, way: Way, moved: np.ndarray, own: Mapping[str, np.ndarray],
+                  others: Mapping[str, np.ndarray]) -> Tuple[np.ndarray, np.ndarray, Optional[np.ndarray], np.ndarray, Felt]:
+    """Forces, potential and field as of Mixed, and the terms of its energy, from potential, field and its gradient of the sources (own) and of the
+    way. And what the sources feel.
     """
-    size = np.sqrt(np.mean(w * w)) + np.sqrt(np.mean(mu * mu)) / _check.spacing(x, box)
-    scale = float(np.sqrt(np.mean(q * q)) / size)
+    (q, mu), (u, w, _), field, gradient = sources, way, own["field"], own["field_gradient"]
+    forces = q[:, None] * others["field"] + w[:, None] * field + _along(moved, gradient)
+    potential, energies = others["potential"] - (u * field).sum(axis=1), w * own["potential"] - (moved * field).sum(axis=1)
+    felt = q[:, None] * field
+    if mu is None:
+        return forces, potential, None, energies, Felt(felt)
+    forces += _along(mu, others["field_gradient"])
+    return forces, potential, others["field"] + _along(u, gradient), energies, Felt(felt + _along(mu, gradient), np.cross(mu, field))
+
+
+def of_systems(plan: Any, x: np.ndarray, sources: Sources, way: Way, bounds: np.ndarray,
+               boxes: Optional[np.ndarray]) -> Tuple[np.ndarray, np.ndarray, Optional[np.ndarray], np.ndarray, Felt]:
+    """What along gives without a strain, of systems one behind the other: forces, potentials, fields, energies, and what is felt."""
+    q, mu = sources
+    moved = way.dipoles(q)
+    of_sources, of_way = plan.fields_of_systems(x, (q, np.zeros_like(moved) if mu is None else mu), (way.w, moved), bounds, boxes, mu is not None)
+    forces, potential, field, terms, felt = _put_together(sources, way, moved, of_sources, of_way)
+    return forces, potential, field, np.add.reduceat(terms, bounds[:-1], dtype=float), felt
+
+
+def _of_sum_and_difference(plan: Any, x: np.ndarray, sources: Sources, way: Way, box: Optional[np.ndarray]) -> Tuple[Mixed, Felt]:
+    """Energy, forces and virial are quadratic in the sources: those of sources + way less those of sources - way are twice the mixed ones. The way
+    is made as large as the sources, so that rounding is least.
+    """
+    (q, mu), (u, w, _), distance = sources, way, _check.spacing(x, box)
+    moved = way.dipoles(q)
+    size, most = (float(np.sqrt(np.mean(one.strengths(distance) ** 2))) for one in (Sources(w, moved), sources))
+    scale = most / size if most > 0 and size > 0 else 1.0
     steps = []
     for sign in (1, -1):
         plan.set_charges(q + sign * scale * w)
-        plan.set_dipoles(sign * scale * mu, measure=False)
-        steps.append(plan.step(x, energy=False, potential=True, field=True, virial=True, assign=sign > 0))
+        plan.set_dipoles(sign * scale * moved if mu is None else mu + sign * scale * moved, measure=False)
+        steps.append(plan.step(x, energy=False, potential=True, field=True, virial=True, field_gradient=mu is not None, assign=sign > 0))
     plus, minus = steps
     half = 0.5 / scale
     field, potential = 0.5 * (plus.field + minus.field), 0.5 * (plus.potential + minus.potential)
+    felt, by_field = Felt(q[:, None] * field), None
+    if mu is not None:
+        gradient = 0.5 * (plus.field_gradient + minus.field_gradient)
+        felt, by_field = Felt(felt.forces + _along(mu, gradient), np.cross(mu, field)), half * (plus.field - minus.field) + _along(u, gradient)
     return Mixed(half * (plus.forces - minus.forces), half * (plus.potential - minus.potential) - (u * field).sum(axis=1),
-                 half * (plus.virial - minus.virial), float(np.vdot(w, potential) - np.vdot(mu, field))), q[:, None] * field
+                 half * (plus.virial - minus.virial), float(np.vdot(w, potential) - np.vdot(moved, field)), by_field), felt

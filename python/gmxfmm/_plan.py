@@ -645,7 +645,7 @@ class Plan:
         kappa = options.kappa if options.method and options.kernel else 0.0
         surface = options.boundary == header.enums["gmxfmm_boundary"]["GMXFMM_VACUUM"]
         try:
-            error = _check.error_of(self, forces, x, q, box, self._exclusions, kappa, surface)
+            error = _check.error_of(self, _check.Felt(forces), x, _check.Sources(q), box, self._exclusions, kappa, surface)
         except Error:  # a shift put two charges at one place
             error = math.inf
         self._record.add(kind, error / asked)
@@ -720,19 +720,22 @@ class Plan:
         door.finish(view)
         return step
 
-    def step_systems(self, x: np.ndarray, q: np.ndarray, bounds: np.ndarray, boxes: Optional[np.ndarray], arrays: Dict[str, np.ndarray],
+    def step_systems(self, x: np.ndarray, sources: _check.Sources, bounds: np.ndarray, boxes: Optional[np.ndarray], arrays: Dict[str, np.ndarray],
                      energies: Optional[np.ndarray], virials: Optional[np.ndarray]) -> None:
         """Whole steps of systems of a Batch, by the library in one call: all particles of these, bounds of each, boxes of each (or None).
         Raises Error with the number of the system as its attribute `system`."""
+        q, mu = sources
         start = np.ascontiguousarray(bounds - bounds[0])
         pointers = {name: array.ctypes.data for name, array in arrays.items()}
         systems = Systems(ctypes.sizeof(Systems), len(start) - 1, start.ctypes.data, x.ctypes.data, q.ctypes.data, _address(boxes),
-                          pointers.get("forces"), pointers.get("field"), pointers.get("potential"), _address(energies), _address(virials), 0)
+                          pointers.get("forces"), pointers.get("field"), pointers.get("potential"), _address(energies), _address(virials), 0,
+                          _address(mu), pointers.get("torques"), pointers.get("field_gradient"))
         if "_handle" not in self.__dict__:
             self._make_copy(None)
         status = library.gmxfmm_execute_systems(self._handle, systems)
         last = min(int(systems.done), int(systems.num) - 1)  # what the library's plan is now
         self._charges = q[start[last]:start[last + 1]].copy()
+        self._dipoles = None if mu is None else mu[start[last]:start[last + 1]].copy()
         self._n, self._charges_on_device, self._kept, self._steps_left = len(self._charges), None, None, 0
         if boxes is not None:
             self._box = boxes[last].copy()
@@ -742,13 +745,14 @@ class Plan:
             raise error
 
     def fields_of_systems(self, x: np.ndarray, first: Tuple[np.ndarray, np.ndarray], second: Tuple[np.ndarray, np.ndarray], bounds: np.ndarray,
-                          boxes: Optional[np.ndarray]) -> Tuple[Dict[str, np.ndarray], Dict[str, np.ndarray]]:
+                          boxes: Optional[np.ndarray], gradients: bool) -> Tuple[Dict[str, np.ndarray], Dict[str, np.ndarray]]:
         """Potential and field of two sets of charges and dipoles, of the first with the gradient, for systems as of step_systems. There are no
-        dipoles before or afterwards.
+        dipoles afterwards. gradients: of the second, too.
         """
         n, word, pair = len(x), self._dtype.itemsize, (first, second)
         found: Tuple[Dict[str, np.ndarray], ...] = tuple({"potential": np.empty(n, self._dtype), "field": np.empty((n, 3), self._dtype)} for _ in pair)
-        found[0]["field_gradient"] = np.empty((n, 6), self._dtype)
+        for of in found[:1 + gradients]:
+            of["field_gradient"] = np.empty((n, 6), self._dtype)
         outputs = [Output(size=ctypes.sizeof(Output)) for _ in pair]
         at_x, at_sources = x.ctypes.data, [(q.ctypes.data, mu.ctypes.data) for q, mu in pair]
         at_arrays = [[(name, array.ctypes.data, array.size // n * word) for name, array in of.items()] for of in found]
@@ -774,6 +778,7 @@ class Plan:
             raise
         finally:
             library.gmxfmm_set_dipoles(self._handle, 0, None)
+            self._dipoles = None
             self._charges = second[0][ends[s]:ends[s + 1]].copy()
             self._n, self._charges_on_device, self._kept, self._steps_left = len(self._charges), None, None, 0
             if boxes is not None:

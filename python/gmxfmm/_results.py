@@ -12,10 +12,10 @@ from ._inputs import Info, STATUS, refuse
 from ._library import DeviceOutput, Error, Output
 
 ARRAYS = ("forces", "potential", "field")
-OF_DIPOLES = ("torques", "field_gradient")  # of plans alone
+OF_DIPOLES = ("torques", "field_gradient")
 STEP_ARRAYS = ARRAYS + OF_DIPOLES
 _MEMBERS = {"forces": "force", "potential": "potential", "field": "field", "torques": "torque", "field_gradient": "field_gradient"}
-_COLUMNS = {"forces": (3,), "potential": (), "field": (3,), "torques": (3,), "field_gradient": (6,)}
+COLUMNS = {"forces": (3,), "potential": (), "field": (3,), "torques": (3,), "field_gradient": (6,)}
 # Of a device, in one block of double numbers: energies of near and far, the virial, the status as an int, and how far the worst
 # particle is outside its cell
 _ENERGY, _VIRIAL, _STATUS, _OUTSIDE, BLOCK = 0, 2, 11, 12, 13
@@ -100,7 +100,7 @@ def room(wanted: Wanted, rows: Tuple[int, ...], dtype: np.dtype, door: Any, devi
     for name in STEP_ARRAYS:
         if not getattr(wanted, name):
             continue
-        shape = rows + _COLUMNS[name]
+        shape = rows + COLUMNS[name]
         array = None if given is None else given.get(name)
         if array is None:
             array = np.empty(shape, dtype) if door is None else door.empty(shape, dtype.name, device)

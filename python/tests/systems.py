@@ -26,6 +26,19 @@ def direct(x, q, kappa=0.0, excluded=()):
     return term @ q, np.einsum("ij,ijd,j->id", slope, d, q)
 
 
+def direct_with_dipoles(x, q, mu):
+    """Potential, field and its gradient (n, 3, 3) at all particles, by the sum over pairs (Stone 2013, chapter 3)."""
+    n = len(x)
+    r = x[:, None] - x
+    d = np.linalg.norm(r, axis=-1) + np.eye(n)
+    w, a, b, c = (f * (1 - np.eye(n)) / d**k for f, k in ((1, 1), (1, 3), (3, 5), (15, 7)))
+    along = np.einsum("ijk,jk->ij", r, mu)
+    field = np.einsum("ij,ijk->ik", q * a + along * b, r) - a @ mu
+    both = np.einsum("jk,ijl->ijkl", mu, r)
+    gradient = np.einsum("ij,kl->ikl", q * a + along * b, np.eye(3)) - np.einsum("ij,ijk,ijl->ikl", q * b + along * c, r, r)
+    return w @ q + (along * a).sum(axis=1), field, gradient + np.einsum("ij,ijkl->ikl", b, both + both.swapaxes(2, 3))
+
+
 def direct_at(places, x, q):
     """Potential and field there."""
     d = places[:, None, :] - x[None, :, :]

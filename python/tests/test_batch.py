@@ -9,7 +9,7 @@ import numpy as np
 import gmxfmm
 from gmxfmm import _arrays, _batch
 from gmxfmm._arrays import View
-from systems import KINDS, cloud, direct, ewald_forces, melt, of_any_kind, rms_error, rock_salt
+from systems import KINDS, cloud, direct, direct_with_dipoles, ewald_forces, melt, of_any_kind, rms_error, rock_salt
 
 
 def one_ion_moved():
@@ -210,6 +210,71 @@ class Systems(unittest.TestCase):
             phi, _ = direct(x, q, excluded=[(0, 1)])
             np.testing.assert_allclose(energy, [0.5 * q @ phi, 2 * q @ phi], rtol=1e-5)
 
+    def hold_dipoles(self, step, x, q, mu, s, asked):
+        """Results of an open system to the sum over pairs. Errors are of forces and torques, others may have three times as much."""
+        phi, field, gradient = direct_with_dipoles(x, q, mu)
+        self.assertLess(rms_error(step.forces[s], q[:, None] * field + np.einsum("ikl,ik->il", gradient, mu)), asked)
+        self.assertLess(rms_error(step.torques[s], np.cross(mu, field)), asked)
+        self.assertLess(rms_error(step.potential[s], phi), 3 * asked)
+        self.assertLess(rms_error(step.field[s], field), 3 * asked)
+        self.assertLess(rms_error(step.field_gradient[s], gradient[:, (0, 1, 2, 0, 0, 1), (0, 1, 2, 1, 2, 2)]), 10 * asked)
+        return 0.5 * (q @ phi - np.vdot(mu, field))
+
+    def test_dipoles(self):
+        random = np.random.default_rng(5)
+        sizes = [120, 130, 600, 125]
+        x, q, mu = (random.normal(size=(sum(sizes), k)) for k in (3, 1, 3))
+        q, mu, offsets = q[:, 0] * random.integers(0, 2, len(q)), 0.2 * mu * random.integers(0, 2, q.shape), np.append(0, np.cumsum(sizes))
+        q[offsets[3]:] = 0  # dipoles alone
+        every = {name: True for name in ("potential", "field", "torques", "field_gradient")}
+        for asked in (1e-3, 1e-6):
+            with gmxfmm.Batch(accuracy=asked) as batch:
+                torques = np.empty_like(x)
+                for _ in range(2):
+                    step = batch.step(x, q, offsets=offsets, out={"torques": torques}, dipoles=mu, **every)
+                self.assertIs(step.torques, torques)
+                for s, n in enumerate(sizes):
+                    one = slice(offsets[s], offsets[s + 1])
+                    parts = mock.Mock(**{name: [getattr(step, name)[one]] for name in ("forces", *every)})
+                    self.assertAlmostEqual(step.energy[s], self.hold_dipoles(parts, x[one], q[one], mu[one], 0, asked), delta=asked * n)
+                # plans with dipoles are others than those without
+                alone = batch.step(x[:120][None], q[:120][None])
+                self.assertIsNone(alone.torques)
+                self.assertLess(rms_error(alone.forces[0], q[:120, None] * direct(x[:120], q[:120])[1]), asked)
+                again = batch.step(x[:120][None], q[:120][None], dipoles=mu[:120][None], **every)
+                self.hold_dipoles(again, x[:120], q[:120], mu[:120], 0, asked)
+
+    def test_dipoles_in_boxes(self):
+        random = np.random.default_rng(6)
+        systems = [melt(4, seed) for seed in range(6)]
+        x, q = (np.array(array) for array in zip(*systems))
+        mu = 0.3 * random.normal(size=x.shape) * 10.0 ** -np.arange(6)[:, None, None]  # also such as hardly any
+        boxes = np.array([np.eye(3) * (4 + 0.02 * s) for s in range(6)])
+        for options in ({}, {"boundary": "vacuum"}, {"periodic": (1, 1, 0)}, {"periodic": (0, 0, 1)}, {"exclusions": [(0, 1), (7, 30)]}):
+            for dtype, asked in ((np.float64, 1e-5), (np.float32, 1e-3)):
+                with self.subTest(options=options, dtype=dtype), gmxfmm.Batch(accuracy=asked, **options) as batch:
+                    step = batch.step(x.astype(dtype), q.astype(dtype), boxes, dipoles=mu.astype(dtype), virial=True, torques=True)
+                    for s in range(6):
+                        with gmxfmm.Plan(x[s], q[s], boxes[s], dipoles=mu[s], accuracy=1e-8, **options) as plan:
+                            exact = plan.step(x[s], virial=True, torques=True)
+                        self.assertLess(rms_error(step.forces[s], exact.forces), asked)
+                        self.assertLess(rms_error(step.torques[s], exact.torques), asked)
+                        self.assertAlmostEqual(step.energy[s], exact.energy, delta=asked * abs(exact.energy))
+                        np.testing.assert_allclose(step.virial[s], exact.virial, rtol=0, atol=10 * asked * abs(exact.energy))
+
+    def test_dipoles_of_a_system_that_a_plan_does_not_serve(self):
+        """Torques alone fall short: dipoles of a crystal's sites, whose ions have no forces but by these."""
+        x, q = rock_salt(4)
+        mu = 1e-5 * np.random.default_rng(7).normal(size=x.shape)
+        with gmxfmm.Batch(accuracy=1e-4) as batch:
+            batch.step(melt(4)[0][None], q[None], 4, dipoles=0.3 * np.ones((1, 64, 3)))
+            for _ in range(2):
+                step = batch.step(x[None], q[None], 4, dipoles=mu[None], torques=True)
+        with gmxfmm.Plan(x, q, 4, dipoles=mu, accuracy=1e-7) as plan:
+            exact = plan.step(x, torques=True)
+        self.assertLess(rms_error(step.forces[0], exact.forces), 2e-4)  # that of a system which was not measured
+        self.assertLess(rms_error(step.torques[0], exact.torques), 2e-4)
+
     def test_no_systems(self):
         with gmxfmm.Batch() as batch:
             self.assertEqual(batch.step(np.empty((0, 3)), np.empty(0), offsets=[0]).energy.shape, (0,))
@@ -229,6 +294,12 @@ class Systems(unittest.TestCase):
             ("out", "shape", lambda: batch.step(x[None], q[None], 4, out={"forces": np.empty((64, 3))})),
             ("boxes", "give their vectors", lambda: gmxfmm.Batch(measure=False, periodic=(1, 1, 0)).step(x[None], q[None])),
             ("boxes", "give their vectors", lambda: gmxfmm.Batch(measure=False, boundary="tinfoil").step(x[None], q[None])),
+            ("dipoles", "1 x 64 x 3", lambda: batch.step(x[None], q[None], 4, dipoles=x)),
+            ("dipoles", "real numbers", lambda: batch.step(x[None], q[None], 4, dipoles=1j * x[None])),
+            ("torques", "no dipoles", lambda: batch.step(x[None], q[None], 4, torques=True)),
+            ("field_gradient", "no dipoles", lambda: batch.step(x[None], q[None], 4, out={"field_gradient": np.empty((1, 64, 6))})),
+            ("dipoles", "method = fmm", lambda: gmxfmm.Batch(measure=False, method="treecode").step(x[None], q[None], dipoles=x[None])),
+            ("dipoles", "particle 4 is not finite", lambda: batch.step(x[None], q[None], 4, dipoles=np.where(np.arange(64)[:, None] == 4, np.nan, x)[None])),
             ("max_plans", "at least 1", lambda: gmxfmm.Batch(max_plans=0)),
             ("acuracy", "no option", lambda: gmxfmm.Batch(acuracy=1).step(x[None], q[None], 4)),
         ):
@@ -294,6 +365,12 @@ class OnADevice(unittest.TestCase):
             batch.step(Array(x[None]), Array(q[None]), 4)
             with self.assertRaisesRegex(gmxfmm.Error, "accuracy.*, in system 1$"):
                 batch.step(Array(np.array([x, other])), Array(np.array([q, q])), 4)
+
+    def test_dipoles_are_refused(self):
+        x, q = melt(4)
+        for dipoles in (Array(x[None]), x[None]):
+            with self.assertRaisesRegex(gmxfmm.Error, "dipoles: batches of a GPU's arrays have none"):
+                gmxfmm.Batch().step(Array(x[None]), Array(q[None]), 4, dipoles=dipoles)
 
     def test_where_nothing_is_looked_at(self):
         x, q = melt(4)

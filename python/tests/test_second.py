@@ -1,13 +1,14 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 """Second derivatives as the functions of PyTorch and JAX have them, with neither: against differences of first ones, and their symmetry."""
 import unittest
+from unittest import mock
 
 import numpy as np
 
 import gmxfmm
 from gmxfmm._batch import Batch
 from gmxfmm._derivatives import by_cell_on_host, second
-from systems import cloud, direct, melt, rms_error
+from systems import cloud, direct, direct_with_dipoles, melt, rms_error
 
 BOUNDARIES = ({}, {"exclusions": [(0, 1), (5, 40)]}, {"boundary": "vacuum"}, {"periodic": (1, 1, 0)}, {"periodic": (0, 0, 1)}, {"boundary": "open"})
 
@@ -34,20 +35,39 @@ class Case(unittest.TestCase):
         return x, q, cell, ways
 
     def products(self, batch, ways, x, q, cell, **wanted):
-        """Second derivatives of one system along ways by x, q and cell, and the first one."""
+        """Second derivatives of one system along ways by x, q and cell, and the first one; with dipoles along ways of these, and by these."""
         cells = None if cell is None else cell[None]
-        return second(batch, np.ones(1), [*ways[:2], ways[2][None]], x, q, cells, np.array([0, len(q)]), **wanted)
+        return second(batch, np.ones(1), [*ways[:2], ways[2][None], *ways[3:]], x, q, cells, np.array([0, len(q)]), **wanted)
+
+    def dipoles(self, x):
+        """Dipoles of two thirds of the particles, and a way of all."""
+        return 0.3 * self.random.normal(size=x.shape) * (np.arange(len(x)) % 3 > 0)[:, None], self.random.normal(size=x.shape)
 
 
 class AgainstDifferences(Case):
-    def first(self, plan, x, q, cell, periodic):
+    def first(self, plan, x, q, cell, periodic, mu=None):
         """First derivatives with the cells where they are."""
         plan.set_charges(q)
         if cell is not None:
             plan.set_box(cell)
-        step = plan.step(x, potential=True, virial=cell is not None, assign=False)
+        if mu is not None:
+            plan.set_dipoles(mu, measure=False)
+        step = plan.step(x, potential=True, field=True, virial=cell is not None, assign=False)
         slope = np.zeros((1, 3, 3)) if cell is None else by_cell_on_host(x, cell[None], step.forces, step.virial[None], np.array([0, len(q)]), periodic)
-        return -step.forces, step.potential, slope
+        return -step.forces, step.potential, slope, -step.field
+
+    def differences(self, plan, along, x, q, cell, periodic, mu=None):
+        """Second derivatives, of the fourth order in a step of 1e-4: rounding is some 1e-11 of them."""
+        h = 1e-4
+        plan.set_charges(q)
+        if cell is not None:
+            plan.set_box(cell)
+        if mu is not None:
+            plan.set_dipoles(mu, measure=False)
+        plan.assign(x)
+        sides = {k: self.first(plan, x + k * h * along[0], q + k * h * along[1], None if cell is None else cell + k * h * along[2], periodic,
+                               None if mu is None else mu + k * h * along[3]) for k in (-2, -1, 1, 2)}
+        return [(8 * (sides[1][k] - sides[-1][k]) - sides[2][k] + sides[-2][k]) / (12 * h) for k in range(4)]
 
     def test_in_every_boundary_and_mixture(self):
         """Differences of the fourth order of the same plan's first derivatives: some 1e-10 at these steps, of a strain 1e-9. At a low accuracy,
@@ -63,20 +83,61 @@ class AgainstDifferences(Case):
                         continue
                     along[2] *= cell is not None
                     found = self.products(batch, along, x, q, cell)
-                    plan, h = batch.plans[0], 1e-4
-                    plan.set_charges(q)
-                    if cell is not None:
-                        plan.set_box(cell)
-                    plan.assign(x)
-                    sides = {k: self.first(plan, x + k * h * along[0], q + k * h * along[1], None if cell is None else cell + k * h * along[2],
-                                           batch.periodic) for k in (-2, -1, 1, 2)}
-                    for k, one in enumerate(found[:3]):
-                        expected = (8 * (sides[1][k] - sides[-1][k]) - sides[2][k] + sides[-2][k]) / (12 * h)
+                    for k, (one, expected) in enumerate(zip(found[:3], self.differences(batch.plans[0], along, x, q, cell, batch.periodic))):
                         with self.subTest(options=options, accuracy=accuracy, of=of, by="x q cell".split()[k]):
                             if expected.any():
                                 self.assertLess(rms_error(one, expected), 1e-8)
                             else:
                                 self.assertFalse(one.any())
+
+    def test_with_dipoles_in_every_boundary_and_mixture(self):
+        """Along charges and dipoles to rounding of the differences, also of positions without dipoles. Where dipoles move, these are differences
+        themselves, of another step: some 1e-11.
+        """
+        for options in BOUNDARIES:
+            x, q, cell, ways = self.system(options)
+            mu, way = self.dipoles(x)
+            for accuracy, mixtures in ((1e-3, ((0, 0, 0, 1), (0, 1, 0, 1), (1, 0, 0, 0), (2, 1, 0, 1), (0, 0, 1, 0), (1, 1, 1, 1))), (1e-9, ((1, 0, 0, 1),))):
+                batch = Batch(accuracy=accuracy, reproducible=1, **{} if cell is None else options)
+                for of in mixtures:
+                    along = [bool(wanted) * one for wanted, one in zip(of, (*ways, way))]
+                    along[0] = along[0] * (mu == 0) if of[0] == 2 else along[0]
+                    along[2] = along[2] * (cell is not None)
+                    if not any(one.any() for one in along):
+                        continue
+                    found = self.products(batch, along, x, q, cell, mu=mu)
+                    expected = self.differences(batch.plans[0], along, x, q, cell, batch.periodic, mu)
+                    for k, one in zip((0, 1, 2, 3), (*found[:3], found[4])):
+                        with self.subTest(options=options, accuracy=accuracy, of=of, by="x q cell mu".split()[k]):
+                            if expected[k].any():
+                                self.assertLess(rms_error(one, expected[k]), 1e-9 if of[0] == 1 or of[2] else 1e-10)
+                            else:
+                                self.assertFalse(one.any())
+
+    def test_with_dipoles_that_stay_takes_no_differences(self):
+        """Nor with dipoles of zero: charges that move alone. Then all is as without."""
+        x, q = melt(4)
+        mu, way = self.dipoles(x)
+        ways = [self.random.normal(size=x.shape), self.random.normal(size=q.shape), np.zeros((3, 3)), way]
+        batch = Batch(accuracy=1e-6)
+        with mock.patch.object(batch, "sides", side_effect=AssertionError):
+            self.products(batch, [ways[0] * (mu == 0), *ways[1:]], x, q, 4 * np.eye(3), mu=mu)
+            of_zero = self.products(batch, ways[:3], x, q, 4 * np.eye(3), mu=np.zeros_like(x))
+            with self.assertRaises(AssertionError):
+                self.products(batch, ways, x, q, 4 * np.eye(3), mu=mu)
+        without = self.products(Batch(accuracy=1e-6), ways[:3], x, q, 4 * np.eye(3))
+        for one, other in zip(of_zero, without):
+            self.assertLess(rms_error(one, other), 1e-5)  # other plans of the accuracy
+
+    def test_by_sources_where_there_are_none(self):
+        """The energy is quadratic in charges and dipoles: its second derivatives are potential and field of the way."""
+        x, q = cloud(60)
+        mu, way = self.dipoles(x)
+        phi, field, _ = direct_with_dipoles(x, q, way)
+        for own in (0, 1):
+            found = self.products(Batch(accuracy=1e-9), [0 * x, q, np.zeros((3, 3)), way], x, own * q, None, mu=own * mu)
+            self.assertLess(rms_error(found[1], phi), 1e-7)
+            self.assertLess(rms_error(found[4], -field), 1e-7)
 
     def test_where_a_plan_has_no_dipoles(self):
         """The treecode, and softened pairs: differences of the second order, whose error is some 1e-9 of them."""
@@ -107,6 +168,21 @@ class AreSymmetric(Case):
                 with self.subTest(options=options, of=of):
                     self.assertLess(abs(there - back), most * np.sqrt(64) * max(abs(there), 1))
 
+    def test_with_dipoles(self):
+        """To rounding where nothing with a dipole moves, and otherwise to what differences have."""
+        for options in BOUNDARIES:
+            x, q, cell, ways = self.system(options)
+            others = self.system(options)[3]
+            mu, way = self.dipoles(x)
+            ways, others = (*ways, way), (*others, self.dipoles(x)[1])
+            for of, most in (((0, 1, 0, 1), 1e-12), ((1, 1, 0, 1), 1e-9)):
+                batch = Batch(accuracy=1e-3, reproducible=1, **{} if cell is None else options)
+                a, b = ([wanted * one for wanted, one in zip(of, some)] for some in (ways, others))
+                there, back = (sum(np.vdot(found[k], one[j]) for k, j in ((0, 0), (1, 1), (4, 3)))
+                               for found, one in ((self.products(batch, a, x, q, cell, mu=mu), b), (self.products(batch, b, x, q, cell, mu=mu), a)))
+                with self.subTest(options=options, of=of):
+                    self.assertLess(abs(there - back), most * np.sqrt(64) * max(abs(there), 1))
+
 
 class OfManySystems(Case):
     def test_are_those_of_each(self):
@@ -133,6 +209,32 @@ class OfManySystems(Case):
         np.testing.assert_allclose(found[1][one], weight[4] * direct(x[one], ways[1][one])[0], rtol=1e-8)
         self.assertFalse(found[0][edges[4]:].any())
         self.assertFalse(found[2][[1, 2, 4, 5]].any())
+
+    def test_with_dipoles_are_those_of_each(self):
+        """Some move, some have dipoles of zero, some have no way or are dipoles alone; with derivatives by cells and without."""
+        x, q = melt(4)
+        sizes, cells = np.array([64, 0, 30, 64, 20, 10]), np.zeros((6, 3, 3))
+        cells[0], cells[3] = skew(4), 4.1 * np.eye(3)
+        edges = np.append(0, np.cumsum(sizes))
+        x, q = (np.concatenate([array[:n] for n in sizes]) for array in (x, q))
+        q[edges[4]:edges[5]] = 0
+        mu, way = self.dipoles(x)
+        mu[edges[3]:edges[4]] = 0
+        ways = [self.random.normal(size=shape) for shape in (x.shape, q.shape, cells.shape)] + [way]
+        ways[0][edges[2]:edges[3]], ways[2][:3] = 0, 0
+        for k in (0, 1, 3):
+            ways[k][edges[5]:] = 0
+        weight = self.random.normal(size=6)
+        for of_cells in (False, True):
+            ways[2] *= of_cells
+            found = second(Batch(accuracy=1e-9), weight, ways, x, q, cells, edges, of_cells=of_cells, mu=mu)
+            for s in range(6):
+                one = slice(edges[s], edges[s + 1])
+                alone = second(Batch(accuracy=1e-9), weight[s:s + 1], [ways[0][one], ways[1][one], ways[2][s:s + 1], way[one]], x[one], q[one],
+                               cells[s:s + 1], np.array([0, sizes[s]]), of_cells=of_cells, mu=mu[one])
+                for part, other in zip((found[0][one], found[1][one], found[2][s], found[3][s], found[4][one]),
+                                       (alone[0], alone[1], alone[2][0], alone[3][0], alone[4])):
+                    np.testing.assert_allclose(part, other, rtol=1e-7, atol=1e-7)
 
     def test_that_one_plan_serves(self):
         """Without derivatives by cells these are computed together. Some have no charges, or no way, or a kind of their own."""
