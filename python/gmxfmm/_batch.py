@@ -534,7 +534,7 @@ class Batch:
                 h = steps[s] = (exact if plan.info.precision == "double" else rough) / way
                 plan.assign(x)
                 for far, side in found.items():
-                    _change(plan, Sources(q + far * h * by_q, None if mu is None else mu + far * h * by_mu), None if box is None else box + far * h * by_box)
+                    _change(plan, Sources(q + far * h * by_q, None if mu is None or by_mu is None else mu + far * h * by_mu), None if box is None else box + far * h * by_box)
                     step = plan.step(x + far * h * by_x, potential=True, field=mu is not None, virial=virial and box is not None, assign=False)
                     side["forces"][one], side["potential"][one] = step.forces, step.potential
                     if step.field is not None:

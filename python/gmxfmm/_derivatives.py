@@ -59,6 +59,11 @@ def systems_of(x: Sequence[int], q: Sequence[int], cell: Optional[Sequence[int]]
     return systems, alone
 
 
+def check_dipoles(mu: Sequence[int], x: Sequence[int]) -> None:
+    if tuple(mu) != tuple(x):
+        raise refuse("dipoles", f"they have the shape {tuple(mu)}, and x {tuple(x)}: give one for each particle")
+
+
 def no_third(name: str) -> Error:
     return Error("GMXFMM_ERROR_UNSUPPORTED", f"{name} has first and second derivatives alone: third derivatives are not offered")
 

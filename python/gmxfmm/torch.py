@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""The Coulomb energy as a function of PyTorch, with derivatives by positions, charges and cell. The library has first derivatives, and
+"""The Coulomb energy as a function of PyTorch, with derivatives by positions, charges, dipoles and cell. The library has first derivatives, and
 those of dipoles give second ones. On a GPU it needs a library with CUDA. Only a cell that is on the device leaves it, and what Batch
 checks.
 
@@ -19,9 +19,10 @@ from torch import Tensor
 
 from ._arrays import library_of
 from ._batch import Batch
-from ._derivatives import Keeper, by_cell, check_type, no_third, second as second_on_host, systems_of
+from ._derivatives import Keeper, by_cell, check_dipoles, check_type, no_third, second as second_on_host, systems_of
 from ._inputs import refuse
 from ._options import BatchOptions
+from ._results import Wanted
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
@@ -36,7 +37,10 @@ _objects: "WeakValueDictionary[str, Coulomb]" = WeakValueDictionary()  # by what
 
 def _tensor(array: Any, like: Tensor) -> Tensor:
     """A result of a batch as a tensor."""
-    return torch.from_numpy(array) if isinstance(array, np.ndarray) else array.to(like.device)
+    if isinstance(array, np.ndarray):
+        array = torch.from_numpy(array)
+        return array if like.device.type == "cpu" else array.to(like.device)
+    return array.to(like.device)
 
 
 def _batch_of(name: str) -> Batch:
@@ -46,30 +50,41 @@ def _batch_of(name: str) -> Batch:
 
 
 # ----------------------------------------------------------------------------------------------------------------------- operators
-# x (systems, n, 3), q (systems, n), or (all particles, 3) and (all particles) with bounds (systems + 1); cell (systems, 3, 3) or None. What
-# is not computed has no elements.
+# x (systems, n, 3), q (systems, n), or (all particles, 3) and (all particles) with bounds (systems + 1); mu, dipoles, as x or None; cell
+# (systems, 3, 3) or None. What is not computed has no elements.
+
+_Parts = Tuple[Tensor, Tensor, Tensor, Tensor, Tensor]
 
 
-def _energies(x: Tensor, q: Tensor, cell: Optional[Tensor], bounds: Optional[Tensor], name: str, forces: bool, potential: bool,
-              virial: bool) -> Tuple[Tensor, Tensor, Tensor, Tensor]:
-    x, charges, cells, offsets = x.detach(), q.detach(), None if cell is None else cell.detach(), bounds
-    given: Any = (x.contiguous(), charges.contiguous(), cells, offsets)
+def _energies(x: Tensor, q: Tensor, mu: Optional[Tensor], cell: Optional[Tensor], bounds: Optional[Tensor], name: str, forces: bool,
+              potential: bool, field: bool, virial: bool) -> Tuple[Tensor, Tensor, Tensor, Tensor, Tensor]:
+    batch = _batch_of(name)
+    given: Any = (x.detach().contiguous(), q.detach().contiguous(), None if cell is None else cell.detach(), bounds)
+    dipoles: Any = None if mu is None else mu.detach().contiguous()
     if x.device.type == "cpu":  # at once, as Batch would look at each what it is
         given = (*(None if one is None else one.numpy() for one in given),)
-    step = _batch_of(name).step(*given, forces=forces, potential=potential, virial=virial)
-    by_x, by_q, strain = (x.new_empty(0) if array is None else _tensor(array, x) for array in (step.forces, step.potential, step.virial))
-    return _tensor(step.energy, x).to(x.dtype), by_x, by_q, strain
+        step = batch.step(*given, dipoles=None if dipoles is None else dipoles.numpy(), forces=forces, potential=potential, field=field,
+                          virial=virial)
+    elif dipoles is None:
+        step = batch.step(*given, forces=forces, potential=potential, virial=virial)
+    else:  # plans of the device with arrays of the host
+        at, charges, cells, offsets = (None if one is None else one.cpu().numpy() for one in given)
+        step = batch.of_host(at, charges, dipoles.cpu().numpy(), cells, offsets, Wanted(True, forces, potential, field, virial), None,
+                             x.device.index, library_of(x))
+    parts = (x.new_empty(0) if array is None else _tensor(array, x) for array in (step.forces, step.potential, step.field, step.virial))
+    by_x, by_q, by_mu, strain = parts
+    return _tensor(step.energy, x).to(x.dtype), by_x, by_q, by_mu, strain
 
 
 def _systems(x: Tensor, bounds: Optional[Tensor]) -> Any:
     return x.shape[0] if bounds is None else bounds.shape[0] - 1
 
 
-def _energies_fake(x: Tensor, q: Tensor, cell: Optional[Tensor], bounds: Optional[Tensor], name: str, forces: bool, potential: bool,
-                   virial: bool) -> Tuple[Tensor, Tensor, Tensor, Tensor]:
+def _energies_fake(x: Tensor, q: Tensor, mu: Optional[Tensor], cell: Optional[Tensor], bounds: Optional[Tensor], name: str, forces: bool,
+                   potential: bool, field: bool, virial: bool) -> _Parts:
     systems = _systems(x, bounds)
     return (x.new_empty(systems), x.new_empty(x.shape if forces else (0,)), x.new_empty(q.shape if potential else (0,)),
-            x.new_empty((systems, 3, 3), dtype=torch.float64) if virial else x.new_empty(0))
+            x.new_empty(x.shape if field else (0,)), x.new_empty((systems, 3, 3), dtype=torch.float64) if virial else x.new_empty(0))
 
 
 def _each(of_systems: Tensor, x: Tensor, bounds: Optional[Tensor]) -> Tensor:
@@ -97,30 +112,35 @@ def _by_cell(x: Tensor, cell: Tensor, forces: Tensor, virial: Tensor, bounds: Op
     return by_cell(torch, torch.eye(3, dtype=cells.dtype, device=cells.device), cells, virial, moved, periodic)
 
 
-def _gradient(weight: Tensor, x: Tensor, q: Tensor, cell: Optional[Tensor], bounds: Optional[Tensor], name: str, forces: Tensor,
-              potential: Tensor, virial: Tensor, by_x: bool, by_q: bool, by_cell: bool) -> Tuple[Tensor, Tensor, Tensor]:
-    """Derivatives of the weighted energies, from those of forces, potential and virial that are there."""
-    missing = ((by_x or by_cell) and forces.ndim == 1, by_q and potential.shape != q.shape, by_cell and virial.ndim == 1)
+def _gradient(weight: Tensor, x: Tensor, q: Tensor, mu: Optional[Tensor], cell: Optional[Tensor], bounds: Optional[Tensor], name: str,
+              forces: Tensor, potential: Tensor, field: Tensor, virial: Tensor, by_x: bool, by_q: bool, by_mu: bool,
+              by_cell: bool) -> Tuple[Tensor, Tensor, Tensor, Tensor]:
+    """Derivatives of the weighted energies, from those of forces, potential, field and virial that are there."""
+    missing = ((by_x or by_cell) and forces.ndim == 1, by_q and potential.shape != q.shape, by_mu and field.ndim == 1, by_cell and virial.ndim == 1)
     if any(missing):
-        computed = _energies(x, q, cell, bounds, name, *missing)[1:]
-        forces, potential, virial = (new if wanted else old for wanted, new, old in zip(missing, computed, (forces, potential, virial)))
+        computed = _energies(x, q, mu, cell, bounds, name, *missing)[1:]
+        forces, potential, field, virial = (new if wanted else old
+                                            for wanted, new, old in zip(missing, computed, (forces, potential, field, virial)))
     each, empty = _each(weight, x, bounds), x.new_empty(0)
     by_cells = empty
     if by_cell and cell is not None:
         of_each = _by_cell(x, cell, forces, virial, bounds, _batch_of(name).periodic)
         by_cells = (weight.double()[:, None, None] * of_each).to(device=cell.device, dtype=cell.dtype)
-    return (-each)[..., None] * forces if by_x else empty, each * potential if by_q else empty.clone(), by_cells if by_cell else empty.clone()
+    return ((-each)[..., None] * forces if by_x else empty, each * potential if by_q else empty.clone(),
+            (-each)[..., None] * field if by_mu else empty.clone(), by_cells if by_cell else empty.clone())
 
 
-def _gradient_fake(weight: Tensor, x: Tensor, q: Tensor, cell: Optional[Tensor], bounds: Optional[Tensor], name: str, forces: Tensor,
-                   potential: Tensor, virial: Tensor, by_x: bool, by_q: bool, by_cell: bool) -> Tuple[Tensor, Tensor, Tensor]:
-    return (x.new_empty(x.shape if by_x else (0,)), x.new_empty(q.shape if by_q else (0,)),
+def _gradient_fake(weight: Tensor, x: Tensor, q: Tensor, mu: Optional[Tensor], cell: Optional[Tensor], bounds: Optional[Tensor], name: str,
+                   forces: Tensor, potential: Tensor, field: Tensor, virial: Tensor, by_x: bool, by_q: bool, by_mu: bool,
+                   by_cell: bool) -> Tuple[Tensor, Tensor, Tensor, Tensor]:
+    return (x.new_empty(x.shape if by_x else (0,)), x.new_empty(q.shape if by_q else (0,)), x.new_empty(x.shape if by_mu else (0,)),
             torch.empty_like(cell) if by_cell and cell is not None else x.new_empty(0))
 
 
-def _second(weight: Tensor, way_x: Tensor, way_q: Tensor, way_cell: Optional[Tensor], x: Tensor, q: Tensor, cell: Optional[Tensor],
-            bounds: Optional[Tensor], name: str, of_cell: bool = True) -> Tuple[Tensor, Tensor, Tensor, Tensor]:
-    """Second derivatives of the weighted energies by a way and by x, q and cell, and first derivatives of each energy by the way. of_cell:
+def _second(weight: Tensor, way_x: Tensor, way_q: Tensor, way_mu: Optional[Tensor], way_cell: Optional[Tensor], x: Tensor, q: Tensor,
+            mu: Optional[Tensor], cell: Optional[Tensor], bounds: Optional[Tensor], name: str,
+            of_cell: bool = True) -> Tuple[Tensor, Tensor, Tensor, Tensor, Tensor]:
+    """Second derivatives of the weighted energies by a way and by x, q, mu and cell, and first derivatives of each energy by the way. of_cell:
     whether those by cell are wanted, which are zeros otherwise.
     """
     def host(tensor: Tensor, *shape: int, dtype: torch.dtype = torch.float64) -> np.ndarray:
@@ -128,17 +148,21 @@ def _second(weight: Tensor, way_x: Tensor, way_q: Tensor, way_cell: Optional[Ten
 
     systems = _systems(x, bounds)
     edges = np.arange(systems + 1) * x.shape[1] if bounds is None else bounds.cpu().numpy()
-    ways = [host(way_x, -1, 3), host(way_q, -1), None if cell is None or way_cell is None else host(way_cell, systems, 3, 3)]
+    ways = [host(way_x, -1, 3), host(way_q, -1), None if cell is None or way_cell is None else host(way_cell, systems, 3, 3),
+            None if way_mu is None else host(way_mu, -1, 3)]
     on_device = library_of(x)
     found = second_on_host(_batch_of(name), host(weight, -1), ways, host(x, -1, 3, dtype=x.dtype), host(q, -1, dtype=x.dtype),
-                           None if cell is None else host(cell, systems, 3, 3), edges, -1 if on_device is None else x.device.index, on_device, of_cell)
-    by_x, by_q, by_cells, along = (torch.from_numpy(array) for array in found)
-    return by_x.reshape(x.shape).to(x), by_q.reshape(q.shape).to(q), x.new_empty(0) if cell is None else by_cells.to(cell), along.to(weight)
+                           None if cell is None else host(cell, systems, 3, 3), edges, -1 if on_device is None else x.device.index, on_device, of_cell,
+                           None if mu is None else host(mu, -1, 3, dtype=x.dtype))
+    by_x, by_q, by_cells, along, *by_mu = (torch.from_numpy(array) for array in found)
+    return (by_x.reshape(x.shape).to(x), by_q.reshape(q.shape).to(q), by_mu[0].reshape(x.shape).to(x) if by_mu else x.new_empty(0),
+            x.new_empty(0) if cell is None else by_cells.to(cell), along.to(weight))
 
 
-def _second_fake(weight: Tensor, way_x: Tensor, way_q: Tensor, way_cell: Optional[Tensor], x: Tensor, q: Tensor, cell: Optional[Tensor],
-                 bounds: Optional[Tensor], name: str, of_cell: bool = True) -> Tuple[Tensor, Tensor, Tensor, Tensor]:
-    return torch.empty_like(x), torch.empty_like(q), x.new_empty(0) if cell is None else torch.empty_like(cell), torch.empty_like(weight)
+def _second_fake(weight: Tensor, way_x: Tensor, way_q: Tensor, way_mu: Optional[Tensor], way_cell: Optional[Tensor], x: Tensor, q: Tensor,
+                 mu: Optional[Tensor], cell: Optional[Tensor], bounds: Optional[Tensor], name: str, of_cell: bool = True) -> _Parts:
+    return (torch.empty_like(x), torch.empty_like(q), x.new_empty(0) if mu is None else torch.empty_like(mu),
+            x.new_empty(0) if cell is None else torch.empty_like(cell), torch.empty_like(weight))
 
 
 def _operator(function: Any, fake: Any) -> Any:
@@ -189,7 +213,7 @@ def _unfolded(info: Any, results: Sequence[Tensor], there: Sequence[bool]) -> Tu
     return (*parts,), (*(0 if is_there else None for is_there in there),)
 
 
-_PARTS = ("forces", "potential", "virial")
+_PARTS = ("forces", "potential", "field", "virial")
 _transforms = getattr(torch._C, "_are_functorch_transforms_active", lambda: True)
 
 
@@ -232,21 +256,21 @@ class _Energy(torch.autograd.Function):
 
     @staticmethod
     def setup_context(ctx: Any, inputs: Any, output: Any) -> None:
-        x, q, cell, bounds, ctx.name = inputs[:5]
-        ctx.save_for_backward(x, q, cell, bounds, *output[1:])
+        x, q, mu, cell, bounds, ctx.name = inputs[:6]
+        ctx.save_for_backward(x, q, mu, cell, bounds, *output[1:])
         ctx.mark_non_differentiable(*output[1:])
 
     @staticmethod
     def backward(ctx: Any, weight: Tensor, *_: Any) -> Any:
-        x, q, cell, bounds, *parts = ctx.saved_tensors
-        by = ctx.needs_input_grad[:3]
-        found = _first(weight, x, q, cell, bounds, ctx.name, *parts, *by)
-        return (*(one if wanted else None for one, wanted in zip(found, by)), *(5 * (None,)))
+        x, q, mu, cell, bounds, *parts = ctx.saved_tensors
+        by = ctx.needs_input_grad[:4]
+        found = _first(weight, x, q, mu, cell, bounds, ctx.name, *parts, *by)
+        return (*(one if wanted else None for one, wanted in zip(found, by)), *(6 * (None,)))
 
     @staticmethod
     def vmap(info: Any, dims: Any, *arguments: Any) -> Any:
-        given = _folded(info, dims, arguments, ("x", "q", "cell", "bounds", "name", "f", "p", "v"))
-        return _unfolded(info, _Energy.apply(*given), (True, *given[5:]))
+        given = _folded(info, dims, arguments, ("x", "q", "mu", "cell", "bounds", "name", "f", "p", "e", "v"))
+        return _unfolded(info, _Energy.apply(*given), (True, *given[6:]))
 
 
 class _Gradient(torch.autograd.Function):
@@ -256,23 +280,22 @@ class _Gradient(torch.autograd.Function):
 
     @staticmethod
     def setup_context(ctx: Any, inputs: Any, output: Any) -> None:
-        weight, x, q, cell, bounds, ctx.name = inputs[:6]
-        ctx.by = inputs[9:]
-        ctx.save_for_backward(weight, x, q, cell, bounds)
+        weight, x, q, mu, cell, bounds, ctx.name = inputs[:7]
+        ctx.by = inputs[11:]
+        ctx.save_for_backward(weight, x, q, mu, cell, bounds)
 
     @staticmethod
-    def backward(ctx: Any, way_x: Tensor, way_q: Tensor, way_cell: Tensor) -> Any:
-        weight, x, q, cell, bounds = ctx.saved_tensors
-        by_x, by_q, by_cell = ctx.by
-        way_x, way_q = way_x if by_x else torch.zeros_like(x), way_q if by_q else torch.zeros_like(q)
-        given = weight, way_x, way_q, way_cell if by_cell else None, x, q, cell, bounds, ctx.name, ctx.needs_input_grad[3]
-        by_x, by_q, by_cell, by_weight = _apply(_Second, *given)
-        return (by_weight, by_x, by_q, None if cell is None else by_cell, *(8 * (None,)))
+    def backward(ctx: Any, way_x: Tensor, way_q: Tensor, way_mu: Tensor, way_cell: Tensor) -> Any:
+        weight, x, q, mu, cell, bounds = ctx.saved_tensors
+        by_x, by_q, by_mu, by_cell = ctx.by
+        ways = (way_x if by_x else torch.zeros_like(x), way_q if by_q else torch.zeros_like(q), way_mu if by_mu else None, way_cell if by_cell else None)
+        by_x, by_q, by_mu, by_cell, by_weight = _apply(_Second, weight, *ways, x, q, mu, cell, bounds, ctx.name, ctx.needs_input_grad[4])
+        return (by_weight, by_x, by_q, None if mu is None else by_mu, None if cell is None else by_cell, *(10 * (None,)))
 
     @staticmethod
     def vmap(info: Any, dims: Any, *arguments: Any) -> Any:
-        given = _folded(info, dims, arguments, ("weight", "x", "q", "cell", "bounds", "name", *_PARTS, "x", "q", "c"))
-        return _unfolded(info, _Gradient.apply(*given), given[9:])
+        given = _folded(info, dims, arguments, ("weight", "x", "q", "mu", "cell", "bounds", "name", *_PARTS, "x", "q", "m", "c"))
+        return _unfolded(info, _Gradient.apply(*given), given[11:])
 
 
 class _Second(torch.autograd.Function):
@@ -290,8 +313,8 @@ class _Second(torch.autograd.Function):
 
     @staticmethod
     def vmap(info: Any, dims: Any, *arguments: Any) -> Any:
-        given = _folded(info, dims, arguments, ("weight", "way_x", "way_q", "way_cell", "x", "q", "cell", "bounds", "name", "of_cell"))
-        return _unfolded(info, _Second.apply(*given), (True, True, given[6] is not None, True))
+        given = _folded(info, dims, arguments, ("weight", "way_x", "way_q", "way_mu", "way_cell", "x", "q", "mu", "cell", "bounds", "name", "of_cell"))
+        return _unfolded(info, _Second.apply(*given), (True, True, given[7] is not None, given[8] is not None, True))
 
 
 class _One(torch.autograd.Function):
@@ -300,18 +323,20 @@ class _One(torch.autograd.Function):
     """
 
     @staticmethod
-    def forward(ctx: Any, x: Tensor, q: Tensor, cell: Optional[Tensor], name: str, *parts: bool) -> Tensor:
-        energy, *ctx.parts = _energies(x[None], q[None], None if cell is None else cell.reshape(1, 3, 3), None, name, *parts)
+    def forward(ctx: Any, x: Tensor, q: Tensor, mu: Optional[Tensor], cell: Optional[Tensor], name: str, *parts: bool) -> Tensor:
+        energy, *ctx.parts = _energies(x[None], q[None], None if mu is None else mu[None], None if cell is None else cell.reshape(1, 3, 3), None, name,
+                                       *parts)
         ctx.name = name
-        ctx.save_for_backward(x, q, cell)
+        ctx.save_for_backward(x, q, mu, cell)
         return energy[0]
 
     @staticmethod
     def backward(ctx: Any, weight: Tensor) -> Any:
-        x, q, cell = ctx.saved_tensors
-        by = ctx.needs_input_grad[:3]
-        found = _first(weight[None], x[None], q[None], None if cell is None else cell.reshape(1, 3, 3), None, ctx.name, *ctx.parts, *by)
-        return (*(one.reshape(given.shape) if wanted else None for one, given, wanted in zip(found, (x, q, cell), by)), *(4 * (None,)))
+        x, q, mu, cell = ctx.saved_tensors
+        by = ctx.needs_input_grad[:4]
+        found = _first(weight[None], x[None], q[None], None if mu is None else mu[None], None if cell is None else cell.reshape(1, 3, 3), None, ctx.name,
+                       *ctx.parts, *by)
+        return (*(one.reshape(given.shape) if wanted else None for one, given, wanted in zip(found, (x, q, mu, cell), by)), *(5 * (None,)))
 
 
 _ALONE = {function: _alone(function) for function in (_Energy, _Gradient, _Second)}
@@ -367,34 +392,42 @@ class Coulomb:
         return _made, (type(self), self._options)
 
     def __call__(self, x: Tensor, q: Tensor, cell: Optional[Tensor] = None, offsets: Union[Sequence[int], Tensor, None] = None, *,
-                 batch: Optional[Tensor] = None, systems: Optional[int] = None) -> Tensor:
+                 dipoles: Optional[Tensor] = None, batch: Optional[Tensor] = None, systems: Optional[int] = None) -> Tensor:
         """Energies, as of coulomb()."""
-        return _call(self._name, x, q, cell, offsets, batch, systems)
+        return _call(self._name, x, q, dipoles, cell, offsets, batch, systems)
 
 
 def _made(kind: Any, options: Dict[str, Any]) -> Any:
     return kind(**options)
 
 
-def _call(name: str, x: Tensor, q: Tensor, cell: Optional[Tensor], offsets: Any, batch: Optional[Tensor], systems: Optional[int]) -> Tensor:
-    for argument, value in (("x", x), ("q", q)) + ((("cell", cell),) if cell is not None else ()):
+def _call(name: str, x: Tensor, q: Tensor, mu: Optional[Tensor], cell: Optional[Tensor], offsets: Any, batch: Optional[Tensor],
+          systems: Optional[int]) -> Tensor:
+    for argument, value in (("x", x), ("q", q), ("cell", cell), ("dipoles", mu)):
+        if value is None and argument in ("cell", "dipoles"):
+            continue
         if not isinstance(value, Tensor):
             raise refuse(argument, f"it is a {type(value).__name__}, it must be a tensor")
         check_type(argument, value.dtype)
     if q.device != x.device:
         raise refuse("q", f"it is on {q.device}, and x on {x.device}")
+    if mu is not None and mu.device != x.device:
+        raise refuse("dipoles", f"they are on {mu.device}, and x on {x.device}")
     bounds = _bounds(x, offsets, batch, systems, cell)
     number, alone = systems_of(x.shape, q.shape, None if cell is None else cell.shape, None if bounds is None else bounds.shape[0])
+    if mu is not None:
+        check_dipoles(mu.shape, x.shape)
+        mu = mu.to(x.dtype)
     differentiable = torch.is_grad_enabled()
-    by_x, by_q, by_cell = (differentiable and value is not None and value.requires_grad for value in (x, q, cell))
-    q = q.to(x.dtype)
+    by_x, by_q, by_mu, by_cell = (differentiable and value is not None and value.requires_grad for value in (x, q, mu, cell))
+    q, parts = q.to(x.dtype), (by_x or by_cell, by_q, by_mu, by_cell)
     if alone and _is_plain(x):
-        return _One.apply(x, q, cell, name, by_x or by_cell, by_q, by_cell)
+        return _One.apply(x, q, mu, cell, name, *parts)
     if alone:
-        x, q = x[None], q[None]
+        x, q, mu = x[None], q[None], None if mu is None else mu[None]
     if cell is not None and cell.ndim == 2:
         cell = cell.expand(number, 3, 3)
-    energy = _apply(_Energy, x, q, cell, bounds, name, by_x or by_cell, by_q, by_cell)[0]
+    energy = _apply(_Energy, x, q, mu, cell, bounds, name, *parts)[0]
     return energy[0] if alone else energy
 
 
@@ -407,21 +440,23 @@ def _name_of(options: Any) -> str:
 
 
 def coulomb(x: Tensor, q: Tensor, cell: Optional[Tensor] = None, offsets: Union[Sequence[int], Tensor, None] = None, *,
-            batch: Optional[Tensor] = None, systems: Optional[int] = None, **options: Unpack[BatchOptions]) -> Tensor:
-    """Coulomb energy 1/2 sum q phi, prefactor * charge^2 / length, with derivatives by x, q and cell.
+            dipoles: Optional[Tensor] = None, batch: Optional[Tensor] = None, systems: Optional[int] = None,
+            **options: Unpack[BatchOptions]) -> Tensor:
+    """Coulomb energy 1/2 sum (q phi - mu . E), prefactor * charge^2 / length, with derivatives by x, q, mu (dipoles) and cell.
 
     x        (n, 3), float32 or float64, on the CPU or a GPU. For many systems (systems, n, 3), or (all particles, 3) with offsets or batch
     q        (n); (systems, n); or (all particles)
     cell     (3, 3), vectors in rows. (systems, 3, 3): one each; zeros are an open system. None: open. A cell on a GPU is waited for: keep
              it on the CPU
     offsets  (systems + 1) integers: system s has the particles offsets[s] to offsets[s + 1] - 1
+    dipoles  as x, charge times length, of the FMM; None: there are none
     batch    in place of offsets, (all particles): the number of the system of each particle, in rising order
     systems  number of systems, with batch. None: that of the cells, or the last in batch, for which a GPU is waited for
     options  of Batch: accuracy, measure, exclusions, prefactor, ...
 
     Gives a tensor of no dimension, or (systems), of the type and device of x. The derivative by cell leaves the positions where they are. A
-    strain of both is x @ s, cell @ s. Second derivatives are exact, but for those along a
-    strain of the cell (docs/python.md). Third ones raise Error. The first call with a number of particles, a shape of the cell and these options
+    strain of both is x @ s, cell @ s. Second derivatives are exact, but for those along a strain of the cell, and where dipoles move
+    (docs/python.md). Third ones raise Error. The first call with a number of particles, a shape of the cell and these options
     makes a plan. It is measured unless measure=False. The last 16 sets of options keep their plans. An object Coulomb keeps its own.
     """
-    return _call(_name_of(options), x, q, cell, offsets, batch, systems)
+    return _call(_name_of(options), x, q, dipoles, cell, offsets, batch, systems)

@@ -353,14 +353,16 @@ class Transforms(unittest.TestCase):
         torch.testing.assert_close(torch.export.load(file).module()(self.x, self.q, self.cell), 2 * self.energy.detach(), rtol=1e-6, atol=0)
 
     def test_operators_are_what_pytorch_wants(self):
-        for given in ((self.x[None], self.q[None], self.cell[None], None), (self.x, self.q, None, torch.tensor([0, 30, 64]))):
+        mu = 0.1 * torch.randn(64, 3, dtype=torch.float64)
+        for mu, given in itertools.product((None, mu), ((self.x[None], self.q[None], self.cell[None], None), (self.x, self.q, None, torch.tensor([0, 30, 64])))):
+            given = (*given[:2], None if mu is None else mu.reshape(given[0].shape), *given[2:])
             arguments = [one.clone().requires_grad_(one.is_floating_point()) if one is not None else None for one in given]
-            torch.library.opcheck(gmxfmm.torch.energies, (*arguments, self.function._name, True, True, arguments[2] is not None),
+            torch.library.opcheck(gmxfmm.torch.energies, (*arguments, self.function._name, True, True, mu is not None, arguments[3] is not None),
                                   test_utils=("test_schema", "test_faketensor", "test_aot_dispatch_static"))
-            x, q, cell, bounds = (None if one is None else one.detach() for one in arguments)
+            x, q, mu, cell, bounds = (None if one is None else one.detach() for one in arguments)
             weight = torch.ones(1 if bounds is None else 2, dtype=torch.float64)
             for of_cell in (False, True):
-                torch.library.opcheck(gmxfmm.torch.second, (weight, x, q, cell, x, q, cell, bounds, self.function._name, of_cell),
+                torch.library.opcheck(gmxfmm.torch.second, (weight, x, q, mu, cell, x, q, mu, cell, bounds, self.function._name, of_cell),
                                       test_utils=("test_schema", "test_faketensor"))
 
 
