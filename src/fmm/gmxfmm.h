@@ -404,6 +404,25 @@ typedef struct
  * derivatives or, without mu, dipoles of another number of particles. */
 GMXFMM_API gmxfmm_status gmxfmm_execute_systems(gmxfmm_plan* plan, gmxfmm_systems* systems);
 
+/* A way of positions u and of charges w, and derivatives along it. Arrays are of the array type. */
+typedef struct
+{
+    size_t      size;
+    const void* u;         /* 3 n */
+    const void* w;         /* n */
+    void*       force;     /* 3 n: less the derivatives of `energy` by positions */
+    void*       potential; /* n: its derivatives by charges */
+    void*       felt;      /* 3 n: F of the charges; NULL: not wanted */
+    double      energy;    /* result: sum of w phi - q u . E, the derivative of the energy along the way */
+    double      outside;   /* result: as of gmxfmm_output */
+} gmxfmm_along;
+
+/* Second derivatives of the energy of the charges, at x[3n], times a way: THEORY (52). They are those of what execute
+ * computes, in some three times its time. It assigns, and wants a plan that takes dipoles and has none: it has none
+ * afterwards and is not assigned. Errors: those of set_dipoles, assign and execute; NULL, MEMORY; OPTION (the plan has
+ * dipoles or targets). */
+GMXFMM_API gmxfmm_status gmxfmm_execute_along(gmxfmm_plan* plan, const void* x, gmxfmm_along* along);
+
 /* Puts a step of a plan with device = CUDA on the caller's stream (a cudaStream_t; NULL: the legacy default stream).
  * x[3n] and what output points to are memory of the device. The call waits for nothing and allocates nothing. The
  * stream may be capturing a graph, after one call outside a capture. A plan does one step at a time: put the next one

@@ -162,6 +162,21 @@ typedef struct
     double  extent[3], edge; /* fmm_tuning.extent and target_edge */
 } fmm_measured;
 
+enum
+{
+    FMM_ALONG_PADDING = 64 /* numbers behind each of the four arrays in room */
+};
+
+/* Near field of the two steps of gmxfmm_execute_along (along.c). The first has none; phi and field of the second one
+ * are sums over pairs of charges q that go along ways u, of charges and dipoles as the step has them: THEORY (52). */
+typedef struct
+{
+    int     second;
+    double *q, *u;       /* n, 3 n: caller's unit, plan's axes */
+    double *phi, *field; /* n, 3 n: results of the charges alone, caller's unit, plan's axes, without prefactor */
+    void*   room;        /* for what is sorted */
+} fmm_along;
+
 struct gmxfmm_plan
 {
     gmxfmm_options            options;      /* as asked */
@@ -182,6 +197,7 @@ struct gmxfmm_plan
     fmm_tuning             tuning;
     fmm_spread             spread;
     fmm_measured           measured;
+    const fmm_along*       along;    /* NULL: steps have the near field of their sources */
     int                    measures; /* FMM_NOT_MEASURED ... (model/problem.h) */
 
     /* of the backend, which alone knows what is in it */

@@ -15,6 +15,7 @@ static function* const c_others[] = {
     (function*)gmxfmm_check_device,
     (function*)gmxfmm_set_targets,
     (function*)gmxfmm_execute_systems,
+    (function*)gmxfmm_execute_along,
     (function*)gmxfmm_enqueue,
     (function*)gmxfmm_enqueue_assign,
     (function*)gmxfmm_enqueue_box,

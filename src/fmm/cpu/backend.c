@@ -218,6 +218,7 @@ const fmm_backend        fmm_backend_cpu = {
            .max_order          = GMXFMM_MAX_ORDER,
            .max_rotation_order = GMXFMM_MAX_ORDER,
            .has_octree_options = 1,
+           .has_along          = 1,
            .costs              = &fmm_costs_cpu,
            .no_enqueue         = NEEDS_CUDA,
            .no_enqueue_assign  = NEEDS_CUDA,

@@ -160,7 +160,7 @@ static void dipole_multipoles(const gmxfmm_plan* plan, const walk* w, real unit,
 void fmm_p2m(const gmxfmm_plan* plan, real* field, size_t stride)
 {
     real            inverse[c_maxCoef];
-    const int       num = fmm_num_cells(plan), dipoles = fmm_has_dipoles(plan);
+    const int       num = fmm_num_cells(plan), dipoles = fmm_has_dipoles(plan) && !plan->cpu->no_dipoles;
     const fmm_range own = fmm_own_cells(plan);
     harm_fill_inverse(plan->far.order, inverse);
 #pragma omp parallel for schedule(dynamic, 4) num_threads(plan->num_threads)
@@ -222,7 +222,7 @@ void fmm_p2m_leaves(const gmxfmm_plan* plan, int level)
         const int* leaf  = leaves->by_level + first;
         const walk w     = walk_of_leaves(plan->cpu->sources.cell_start, leaf, lanes);
         const real unit  = (real)(1 / fmm_leaf_edge(plan, *leaf));
-        if (fmm_has_dipoles(plan))
+        if (fmm_has_dipoles(plan) && !plan->cpu->no_dipoles)
         {
             dipole_multipoles(plan, &w, unit, inverse, m);
         }

@@ -8,7 +8,7 @@
  * A particle with neither charge nor dipole may stand where another one does, as virtual sites do. As a source it is
  * moved away, and as a target it has the sources at its place masked.
  *
- * Plans with dipoles have kernels of their own.
+ * Plans with dipoles have kernels of their own, and so have derivatives along a way (plan->along).
  *
  * In an open system positions are the caller's own numbers, if the step has all their digits (fmm_has_given), in a
  * unit that is a power of two; sums are brought into units of u for each target.
@@ -30,6 +30,7 @@ typedef struct
     real *     x, *y, *z, *q;
     fmm_lanes* kept;  /* a mask for each vector */
     real*      mu[3]; /* NULL without dipoles */
+    real*      along; /* charges that go along a way; else NULL */
 } near_list;
 
 /* Coordinate of the list's padding and of other sources that have nothing: 1/r is finite there. */
@@ -79,7 +80,7 @@ static size_t capacity(const gmxfmm_plan* plan)
 
 size_t fmm_p2p_scratch(const gmxfmm_plan* plan)
 {
-    const size_t arrays = fmm_has_dipoles(plan) ? 7 : 4;
+    const size_t arrays = plan->along != NULL ? 8 : fmm_has_dipoles(plan) ? 7 : 4;
     return arrays * capacity(plan) * sizeof(real) + capacity(plan) / VLEN * sizeof(fmm_lanes);
 }
 
@@ -87,11 +88,17 @@ size_t fmm_p2p_scratch(const gmxfmm_plan* plan)
 static near_list list_in(const gmxfmm_plan* plan, real* memory)
 {
     const size_t stride = capacity(plan);
-    near_list    list   = {memory, memory + stride, memory + 2 * stride, memory + 3 * stride, NULL, {NULL, NULL, NULL}};
+    near_list    list   = {memory, memory + stride, memory + 2 * stride, memory + 3 * stride, NULL, {NULL, NULL, NULL},
+                           NULL};
     real*        end    = memory + 4 * stride;
     for (int d = 0; d < 3 && fmm_has_dipoles(plan); d++)
     {
         list.mu[d] = end;
+        end += stride;
+    }
+    if (plan->along != NULL)
+    {
+        list.along = end;
         end += stride;
     }
     list.kept = (fmm_lanes*)end;
@@ -119,9 +126,15 @@ static inline void copy_charged(real* to, const real* from, const real* q, int c
     }
 }
 
-/* The same of particles with charges q and dipoles mu. */
-static inline void copy_with_dipoles(
-    real* to, const real* from, const real* q, const real* const* mu, int count, real shift, real elsewhere)
+/* The same of particles with charges q and dipoles mu, and charges `along` if these are not NULL. */
+static inline void copy_with_dipoles(real*              to,
+                                     const real*        from,
+                                     const real*        q,
+                                     const real* const* mu,
+                                     const real*        along,
+                                     int                count,
+                                     real               shift,
+                                     real               elsewhere)
 {
     const vreal zero = {0}, away = zero + elsewhere;
     for (int i = 0; i < count; i += VLEN)
@@ -130,6 +143,10 @@ static inline void copy_with_dipoles(
         for (int d = 0; d < 3; d++)
         {
             has |= *(const vreal_unaligned*)(mu[d] + i) != zero;
+        }
+        if (along != NULL)
+        {
+            has |= *(const vreal_unaligned*)(along + i) != zero;
         }
         const vreal x               = *(const vreal_unaligned*)(from + i) + shift;
         *(vreal_unaligned*)(to + i) = (vreal)(((vinteger)x & has) | ((vinteger)away & ~has));
@@ -165,6 +182,7 @@ static inline void append(
 static inline void append_dipoles(const near_positions* at,
                                   const real*           q,
                                   const real* const*    mu,
+                                  const real*           along,
                                   int                   begin,
                                   int                   count,
                                   const double*         shift,
@@ -174,7 +192,8 @@ static inline void append_dipoles(const near_positions* at,
     const real* const from[3] = {mu[0] + begin, mu[1] + begin, mu[2] + begin};
     if (at->uncharged)
     {
-        copy_with_dipoles(list->x + num, at->x + begin, q + begin, from, count, (real)shift[0], at->away);
+        copy_with_dipoles(list->x + num, at->x + begin, q + begin, from, along != NULL ? along + begin : NULL, count,
+                          (real)shift[0], at->away);
     }
     else
     {
@@ -183,6 +202,10 @@ static inline void append_dipoles(const near_positions* at,
     copy_shifted(list->y + num, at->y + begin, count, (real)shift[1]);
     copy_shifted(list->z + num, at->z + begin, count, (real)shift[2]);
     copy_shifted(list->q + num, q + begin, count, 0);
+    if (along != NULL)
+    {
+        copy_shifted(list->along + num, along + begin, count, 0);
+    }
     for (int d = 0; d < 3; d++)
     {
         copy_scaled(list->mu[d] + num, from[d], count, 1 / at->unit);
@@ -194,6 +217,7 @@ INLINE int gather_leaves(const gmxfmm_plan*    plan,
                          const near_positions* at,
                          const real*           q,
                          const real* const*    mu,
+                         const real*           along,
                          int                   leaf,
                          const near_list*      list)
 {
@@ -206,7 +230,7 @@ INLINE int gather_leaves(const gmxfmm_plan*    plan,
         const int begin = start[leaves->near[k][0]], count = start[leaves->near[k][1]] - begin;
         if (mu != NULL)
         {
-            append_dipoles(at, q, mu, begin, count, c_none, list, num);
+            append_dipoles(at, q, mu, along, begin, count, c_none, list, num);
         }
         else
         {
@@ -218,11 +242,12 @@ INLINE int gather_leaves(const gmxfmm_plan*    plan,
 }
 
 /* Gathers the near particles of cell c[3]; returns their number, the list padded to whole vectors. mu: NULL without
- * dipoles. */
+ * dipoles; along: of the list, or NULL. */
 INLINE int gather_with(const gmxfmm_plan*    plan,
                        const near_positions* at,
                        const real*           q,
                        const real* const*    mu,
+                       const real*           along,
                        int                   target,
                        const int*            c,
                        const near_list*      list)
@@ -233,14 +258,14 @@ INLINE int gather_with(const gmxfmm_plan*    plan,
     const near_positions from      = *at; /* copies, which stores to the list cannot change */
     const near_list      to        = *list;
     const int            adaptive = fmm_is_adaptive(plan), num_near = adaptive ? 0 : cells->num_near;
-    int                  num = adaptive ? gather_leaves(plan, at, q, mu, target, list) : 0;
+    int                  num = adaptive ? gather_leaves(plan, at, q, mu, along, target, list) : 0;
     for (int o = 0; o < num_near; o++)
     {
         const int cell  = fmm_near_of(plan, target, c, o);
         const int begin = start[cell], count = start[cell + 1] - begin;
         if (mu != NULL)
         {
-            append_dipoles(&from, q, mu, begin, count, from.shifted ? cells->near_shift[o] : c_none, &to, num);
+            append_dipoles(&from, q, mu, along, begin, count, from.shifted ? cells->near_shift[o] : c_none, &to, num);
         }
         else
         {
@@ -258,6 +283,10 @@ INLINE int gather_with(const gmxfmm_plan*    plan,
         {
             list->mu[d][num + i] = 0;
         }
+        if (along != NULL)
+        {
+            list->along[num + i] = 0;
+        }
     }
     memset(list->kept, 0xff, (size_t)((num + VLEN - 1) / VLEN) * sizeof(fmm_lanes));
     return (num + VLEN - 1) / VLEN * VLEN;
@@ -266,7 +295,7 @@ INLINE int gather_with(const gmxfmm_plan*    plan,
 static int gather(
     const gmxfmm_plan* plan, const near_positions* at, const real* q, int target, const int* c, const near_list* list)
 {
-    return gather_with(plan, at, q, NULL, target, c, list);
+    return gather_with(plan, at, q, NULL, NULL, target, c, list);
 }
 
 static int gather_dipoles(const gmxfmm_plan*    plan,
@@ -277,7 +306,7 @@ static int gather_dipoles(const gmxfmm_plan*    plan,
                           const int*            c,
                           const near_list*      list)
 {
-    return gather_with(plan, at, q, mu, target, c, list);
+    return gather_with(plan, at, q, mu, NULL, target, c, list);
 }
 
 static inline real lane_sum(vreal v)
@@ -621,6 +650,171 @@ static inline void target_cell_dipoles(
     }
 }
 
+/* Sums of one target over the list, of ways: potential and field of the sources, less (d.r)/r^3 and with the
+ * derivative of the charges' field along d, the way of the target less that of the source; and potential and field of
+ * the charges. */
+enum
+{
+    c_ofCharges = 4,
+    c_alongSums = 8
+};
+
+/* u: the target's way. In the list dipoles are charges times their ways. */
+static inline void
+interact_along(const near_list* list, int j, dipole_vector x, dipole_vector u, vreal sum[c_alongSums])
+{
+    const dipole_vector r  = {x.x - *(const vreal*)(list->x + j), x.y - *(const vreal*)(list->y + j),
+                              x.z - *(const vreal*)(list->z + j)};
+    const vreal         q  = *(const vreal*)(list->along + j);
+    const dipole_vector d  = {q * u.x - *(const vreal*)(list->mu[0] + j), q * u.y - *(const vreal*)(list->mu[1] + j),
+                              q * u.z - *(const vreal*)(list->mu[2] + j)};
+    const vreal         r2 = dipole_dot(r, r), t = fmm_rsqrt_estimate(r2, list->kept[j / VLEN]);
+    const vreal         v = t * ((real)1.5 - (real)0.5 * r2 * t * t), v2 = v * v, v3 = v2 * v, own = q * v3;
+    const vreal         stretch = dipole_dot(d, r) * v2, other = *(const vreal*)(list->q + j);
+    const vreal         length = (other - stretch * (real)3) * v3;
+    sum[0] += (other - stretch) * v;
+    sum[1] += length * r.x + d.x * v3;
+    sum[2] += length * r.y + d.y * v3;
+    sum[3] += length * r.z + d.z * v3;
+    sum[c_ofCharges] += q * v;
+    sum[c_ofCharges + 1] += own * r.x;
+    sum[c_ofCharges + 2] += own * r.y;
+    sum[c_ofCharges + 3] += own * r.z;
+}
+
+/* Charges and ways of the particles in sorted order, ways in unit u. */
+typedef struct
+{
+    real *q, *u[3];
+} along_arrays;
+
+static along_arrays along_arrays_of(const gmxfmm_plan* plan)
+{
+    const size_t       stride = (size_t)plan->particles.n + FMM_ALONG_PADDING;
+    real* const        room   = plan->along->room;
+    const along_arrays a      = {room, {room + stride, room + 2 * stride, room + 3 * stride}};
+    return a;
+}
+
+static void sort_along(const gmxfmm_plan* plan)
+{
+    const fmm_particle_set* p   = &plan->cpu->sources;
+    const along_arrays      a   = along_arrays_of(plan);
+    const double            one = 1 / plan->domain.cells.u;
+#pragma omp parallel for schedule(static) num_threads(plan->num_threads)
+    for (int64_t s = 0; s < p->n; s++)
+    {
+        const size_t i = (size_t)p->sorted[s];
+        a.q[s]         = (real)plan->along->q[i];
+        for (size_t d = 0; d < 3; d++)
+        {
+            a.u[d][s] = (real)(plan->along->u[3 * i + d] * one);
+        }
+    }
+}
+
+/* Sums of target s, in units of u, in `out`. */
+static inline void
+target_along(const near_list* list, int num, const near_positions* to, const along_arrays* of, int s, real* out)
+{
+    const real          one  = 1 / to->unit;
+    const vreal         zero = {0};
+    vreal               sum[c_alongSums], block[c_alongSums];
+    const dipole_vector x = {zero + to->x[s], zero + to->y[s], zero + to->z[s]};
+    const dipole_vector u = {zero + of->u[0][s] * one, zero + of->u[1][s] * one, zero + of->u[2][s] * one};
+    for (int i = 0; i < c_alongSums; i++)
+    {
+        sum[i] = zero;
+    }
+    for (int begin = 0; begin < num; begin += c_block)
+    {
+        const int end = begin + c_block < num ? begin + c_block : num;
+        for (int i = 0; i < c_alongSums; i++)
+        {
+            block[i] = zero;
+        }
+        for (int j = begin; j < end; j += VLEN)
+        {
+            interact_along(list, j, x, u, block);
+        }
+        for (int i = 0; i < c_alongSums; i++)
+        {
+            sum[i] += block[i];
+        }
+    }
+    for (int i = 0; i < c_alongSums; i++)
+    {
+        out[i] = lane_sum(sum[i]) * (i % c_ofCharges == 0 ? one : one * one);
+    }
+}
+
+/* Targets of one cell with its near particles, along a way. */
+static void target_cell_along(const gmxfmm_plan* plan, int cell, const near_list* list)
+{
+    const fmm_particle_set* p     = &plan->cpu->sources;
+    const fmm_arrays        a     = fmm_arrays_of(p);
+    const fmm_dipole_arrays of    = fmm_dipole_arrays_of(p);
+    const along_arrays      way   = along_arrays_of(plan);
+    const real* const       mu[3] = {of.mu[0], of.mu[1], of.mu[2]};
+    const near_positions    at    = places_of(plan, p);
+    const fmm_along*        along = plan->along;
+    const int *  all_masks = plan->cpu->mask, *mask_start = plan->cpu->mask_start, *mask_far = plan->cpu->mask_far;
+    const double f1   = 1 / plan->domain.cells.u;
+    int          c[3] = {0, 0, 0};
+    if (!fmm_is_adaptive(plan))
+    {
+        fmm_cell_place(plan, cell, c);
+    }
+    const int num = gather_with(plan, &at, a.q, mu, way.q, cell, c, list);
+    for (int s = p->cell_start[cell]; s < p->cell_start[cell + 1]; s++)
+    {
+        const int* mask    = all_masks + mask_start[s];
+        const int  masks   = mask_far[s] - mask_start[s];
+        const int  nothing = a.q[s] == 0 && way.q[s] == 0; /* and no dipole */
+        const int  i       = p->sorted[s];
+        real       out[c_alongSums];
+        for (int k = 0; k < masks; k++)
+        {
+            list->kept[mask[k] / VLEN] &= (fmm_lanes) ~(1U << (mask[k] % VLEN));
+        }
+        const int all = nothing && mask_place(list, num, at.x[s], at.y[s], at.z[s]);
+        target_along(list, num, &at, &way, s, out);
+        for (int k = 0; k < masks; k++)
+        {
+            list->kept[mask[k] / VLEN] = (fmm_lanes)~0U;
+        }
+        if (all)
+        {
+            memset(list->kept, 0xff, (size_t)num / VLEN * sizeof(fmm_lanes));
+        }
+        a.near_phi[s] = out[0];
+        a.ex[s]       = out[1];
+        a.ey[s]       = out[2];
+        a.ez[s]       = out[3];
+        along->phi[i] = (double)out[c_ofCharges] * f1;
+        for (int d = 0; d < 3; d++)
+        {
+            along->field[3 * (size_t)i + (size_t)d] = (double)out[c_ofCharges + 1 + d] * f1 * f1;
+        }
+    }
+}
+
+/* The near field of the first step along a way. */
+static void clear_near(const gmxfmm_plan* plan)
+{
+    const fmm_particle_set* p     = &plan->cpu->sources;
+    const fmm_arrays        a     = fmm_arrays_of(p);
+    const size_t            bytes = (size_t)p->n * sizeof(real);
+    memset(a.near_phi, 0, bytes);
+    memset(a.ex, 0, bytes);
+    memset(a.ey, 0, bytes);
+    memset(a.ez, 0, bytes);
+    for (int i = 0; i < 6; i++)
+    {
+        memset(p->gradient[i], 0, bytes);
+    }
+}
+
 /* Targets of one cell with its near particles. Targets that are not the charges exclude no pairs. */
 static inline void
 target_cell(const gmxfmm_plan* plan, int cell, const near_list* list, fmm_wanted wanted, double* virial)
@@ -716,6 +910,15 @@ void fmm_p2p(gmxfmm_plan* plan, fmm_wanted wanted, double* virial)
     const fmm_range own   = fmm_own_rows(plan);
     const int*      start = fmm_targets(plan)->cell_start;
     memset(plan->cpu->partial, 0, (size_t)rows * FMM_PARTIAL * sizeof(double));
+    if (plan->along != NULL && !plan->along->second)
+    {
+        clear_near(plan);
+        return;
+    }
+    if (plan->along != NULL)
+    {
+        sort_along(plan);
+    }
 #pragma omp parallel for schedule(dynamic) num_threads(plan->num_threads)
     for (int row = own.begin; row < own.end; row++)
     {
@@ -726,6 +929,11 @@ void fmm_p2p(gmxfmm_plan* plan, fmm_wanted wanted, double* virial)
         {
             if (start[cell] == start[cell + 1])
             {
+                continue;
+            }
+            if (plan->along != NULL)
+            {
+                target_cell_along(plan, cell, &list);
                 continue;
             }
             if (dipoles)

@@ -1,0 +1,216 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * Second derivatives of the energy of charges along a way, THEORY (52), by two steps: of the charges, with the gradient
+ * of the field, and of the sources that are their derivative along the way. A backend that can has one near field for
+ * both, in which a pair counts with the difference of its ways.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "fmm/backend.h"
+#include "fmm/gmxfmm.h"
+#include "fmm/memory.h"
+#include "fmm/sizes.h"
+#include "fmm/state.h"
+#include "fmm/status.h"
+
+/* In the array type, but for the near field's. */
+typedef struct
+{
+    char *    q, *mu, *phi[2], *field[2], *gradient;
+    fmm_along near;
+    char*     memory;
+} along_room;
+
+static size_t word_of(const gmxfmm_plan* plan)
+{
+    return plan->options.array_type == GMXFMM_DOUBLE ? sizeof(double) : sizeof(float);
+}
+
+static double get(const gmxfmm_plan* plan, const void* array, size_t i)
+{
+    return plan->options.array_type == GMXFMM_DOUBLE ? ((const double*)array)[i] : (double)((const float*)array)[i];
+}
+
+static void put(const gmxfmm_plan* plan, void* array, size_t i, double value)
+{
+    if (plan->options.array_type == GMXFMM_DOUBLE)
+    {
+        ((double*)array)[i] = value;
+    }
+    else
+    {
+        ((float*)array)[i] = (float)value;
+    }
+}
+
+static int make_room(const gmxfmm_plan* plan, along_room* room)
+{
+    const size_t n = (size_t)plan->particles.n, word = word_of(plan), padded = n + FMM_ALONG_PADDING;
+    memset(room, 0, sizeof(*room));
+    room->memory = calloc(1, (8 * n + 4 * padded) * sizeof(double) + 18 * n * word);
+    if (room->memory == NULL)
+    {
+        return 0;
+    }
+    double* numbers        = (double*)room->memory;
+    room->near.q           = numbers;
+    room->near.u           = numbers + n;
+    room->near.phi         = numbers + 4 * n;
+    room->near.field       = numbers + 5 * n;
+    room->near.room        = numbers + 8 * n;
+    char*        next      = (char*)(numbers + 8 * n + 4 * padded);
+    char** const arrays[]  = {&room->q,        &room->mu,       &room->phi[0],  &room->phi[1],
+                              &room->field[0], &room->field[1], &room->gradient};
+    const size_t columns[] = {1, 3, 1, 1, 3, 3, 6};
+    for (int k = 0; k < 7; k++)
+    {
+        *arrays[k] = next;
+        next += columns[k] * n * word;
+    }
+    return 1;
+}
+
+/* Components along the plan's axes, or with back = 1 the vector that has these. */
+static void turn(const gmxfmm_plan* plan, int back, const double* from, double* to)
+{
+    const double* a = plan->frame.axes;
+    for (int d = 0; d < 3; d++)
+    {
+        const int first = back ? d : 3 * d, step = back ? 3 : 1;
+        to[d] = plan->frame.turned ? a[first] * from[0] + a[first + step] * from[1] + a[first + 2 * step] * from[2]
+                                   : from[d];
+    }
+}
+
+static void take_way(const gmxfmm_plan* plan, const gmxfmm_along* along, along_room* room)
+{
+    for (size_t i = 0; i < (size_t)plan->particles.n; i++)
+    {
+        const double q    = plan->charges.q[i];
+        const double u[3] = {get(plan, along->u, 3 * i), get(plan, along->u, 3 * i + 1),
+                             get(plan, along->u, 3 * i + 2)};
+        put(plan, room->q, i, q);
+        room->near.q[i] = q;
+        turn(plan, 0, u, room->near.u + 3 * i);
+    }
+}
+
+/* The first of two steps; the second, where x keeps its cells. */
+static gmxfmm_status step(gmxfmm_plan* plan, const void* x, along_room* room, int second, double* outside)
+{
+    gmxfmm_output output = {.size = sizeof(output), .potential = room->phi[second], .field = room->field[second]};
+    if (!second)
+    {
+        output.field_gradient = room->gradient;
+    }
+    room->near.second          = second;
+    const gmxfmm_status status = gmxfmm_execute(plan, x, &output);
+    *outside                   = output.outside;
+    return status;
+}
+
+static gmxfmm_status
+two_steps(gmxfmm_plan* plan, const void* x, const gmxfmm_along* along, along_room* room, double* outside)
+{
+    const int64_t n      = plan->particles.n;
+    gmxfmm_status status = gmxfmm_set_dipoles(plan, n, room->mu); /* zeros */
+    plan->along          = plan->backend->has_along ? &room->near : NULL;
+    status               = status == GMXFMM_OK ? gmxfmm_assign(plan, x) : status;
+    status               = status == GMXFMM_OK ? step(plan, x, room, 0, outside) : status;
+    for (size_t k = 0; k < 3 * (size_t)n && status == GMXFMM_OK; k++)
+    {
+        put(plan, room->mu, k, room->near.q[k / 3] * get(plan, along->u, k));
+    }
+    status = status == GMXFMM_OK ? gmxfmm_set_charges(plan, n, along->w) : status;
+    status = status == GMXFMM_OK ? gmxfmm_set_dipoles(plan, n, room->mu) : status;
+    return status == GMXFMM_OK ? step(plan, x, room, 1, outside) : status;
+}
+
+/* The results, from both fields. What the near field has of the charges is added to theirs. */
+static void put_together(const gmxfmm_plan* plan, gmxfmm_along* along, const along_room* room)
+{
+    static const int c_place[9] = {0, 3, 4, 3, 1, 5, 4, 5, 2};
+    const double     f          = plan->options.prefactor;
+    along->energy               = 0;
+    for (size_t i = 0; i < (size_t)plan->particles.n; i++)
+    {
+        const double q = room->near.q[i], w = get(plan, along->w, i);
+        double       near[3], potential = get(plan, room->phi[1], i), work = 0;
+        turn(plan, 1, room->near.field + 3 * i, near);
+        for (size_t d = 0; d < 3; d++)
+        {
+            const double u = get(plan, along->u, 3 * i + d), far = get(plan, room->field[0], 3 * i + d);
+            const double field   = far + f * near[d];
+            double       along_u = 0;
+            for (size_t k = 0; k < 3; k++)
+            {
+                along_u +=
+                    get(plan, along->u, 3 * i + k) * get(plan, room->gradient, 6 * i + (size_t)c_place[3 * d + k]);
+            }
+            put(plan, along->force, 3 * i + d, q * (get(plan, room->field[1], 3 * i + d) + along_u) + w * field);
+            if (along->felt != NULL)
+            {
+                put(plan, along->felt, 3 * i + d, q * field);
+            }
+            potential -= u * far;
+            work += u * field;
+        }
+        put(plan, along->potential, i, potential);
+        along->energy += w * (get(plan, room->phi[0], i) + f * room->near.phi[i]) - q * work;
+    }
+}
+
+static gmxfmm_status check_along(gmxfmm_plan* plan, const void* x, gmxfmm_along* along)
+{
+    if (along == NULL)
+    {
+        return fmm_fail(plan, GMXFMM_ERROR_NULL, "along is NULL");
+    }
+    const gmxfmm_status status = fmm_check_size(plan, along, sizeof(*along), "gmxfmm_along");
+    if (status != GMXFMM_OK)
+    {
+        return status;
+    }
+    if (plan->particles.n > 0 &&
+        (x == NULL || along->u == NULL || along->w == NULL || along->force == NULL || along->potential == NULL))
+    {
+        return fmm_fail(plan, GMXFMM_ERROR_NULL, "x, u, w, force or potential is NULL");
+    }
+    if (plan->particles.num_targets > 0)
+    {
+        return fmm_fail(plan, GMXFMM_ERROR_OPTION, "the plan has targets, and derivatives are of charges: set none");
+    }
+    return fmm_has_dipoles(plan)
+               ? fmm_fail(plan, GMXFMM_ERROR_OPTION, "the plan has dipoles, and derivatives are of charges: set none")
+               : GMXFMM_OK;
+}
+
+gmxfmm_status gmxfmm_execute_along(gmxfmm_plan* plan, const void* x, gmxfmm_along* along)
+{
+    if (plan == NULL)
+    {
+        return GMXFMM_ERROR_NULL;
+    }
+    gmxfmm_status status = check_along(plan, x, along);
+    along_room    room;
+    if (status != GMXFMM_OK)
+    {
+        return status;
+    }
+    if (!make_room(plan, &room))
+    {
+        return fmm_fail(plan, GMXFMM_ERROR_MEMORY, "out of memory for %lld particles", (long long)plan->particles.n);
+    }
+    take_way(plan, along, &room);
+    status      = two_steps(plan, x, along, &room, &along->outside);
+    plan->along = NULL;
+    if (status == GMXFMM_OK)
+    {
+        put_together(plan, along, &room);
+    }
+    const gmxfmm_status none = gmxfmm_set_dipoles(plan, plan->particles.n, NULL);
+    const gmxfmm_status back = gmxfmm_set_charges(plan, plan->particles.n, room.q);
+    free(room.memory);
+    return status != GMXFMM_OK ? status : none != GMXFMM_OK ? none : back;
+}
