@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 """What Python adds to the calls of the C library that it makes, on the CPU with one thread.
 
-  python_overhead.py [--repeats N] [--store] [--fronts]   needs the package gmxfmm (python/), or PYTHONPATH and GMXFMM_LIBRARY
+  python_overhead.py [--repeats N] [--store] [--fronts | --training]   needs the package gmxfmm (python/), or PYTHONPATH and GMXFMM_LIBRARY
 
 A step of a kept plan, of 64 and 2,000 ions, beside gmxfmm_execute by ctypes with everything prepared; and solve(measure=False) of
 2,000 ions beside create, set_charges, assign and execute. The two are called in turn, as the machine's speed changes; processor time of the one
@@ -10,7 +10,9 @@ thread, lower quartiles, and their difference, which other programs disturb leas
 --fronts: what stands on plans, instead. A Batch of systems of 20 ions beside gmxfmm_execute_systems, and gmxfmm.torch.coulomb with its
 derivatives by positions and charges beside a plan's step with forces and potential, of the same settings (measure=False). In turn by blocks
 of calls, as a loop makes them, whose first two have caches to fill; medians.
---store: -> python-overhead.json, python-fronts.json
+--training: a training step of gmxfmm.torch.coulomb, a loss of energy and forces with its derivatives by positions and charges, beside
+energy and forces alone; in turn, with the processor's time of the one thread, least of all calls.
+--store: -> python-overhead.json, python-fronts.json, python-training.json
 """
 import argparse
 import ctypes
@@ -139,6 +141,48 @@ def torch_row(sites, repeats):
     return {"what": "torch", "ions": len(q), "torch_s": mine, "step_s": theirs, "overhead_s": mine - theirs, "ratio": mine / theirs}
 
 
+def training_row(name, x, q, box, single, repeats):
+    import torch
+    from gmxfmm.torch import Coulomb
+    torch.set_num_threads(1)
+    kind = torch.float32 if single else torch.float64
+    function = Coulomb(measure=False, num_threads=1)
+    at, charges = torch.tensor(x, dtype=kind, requires_grad=True), torch.tensor(q, dtype=kind, requires_grad=True)
+    cell = None if box is None else torch.diag(torch.tensor(box, dtype=kind))
+
+    def forces():
+        torch.autograd.grad(function(at, charges, cell), at)
+
+    def trained():
+        energy = function(at, charges, cell)
+        slope, = torch.autograd.grad(energy, at, create_graph=True)
+        torch.autograd.grad((slope**2).mean() + energy**2, (at, charges))
+
+    times = [[], []]
+    for turn in range(repeats + 3):
+        for k, call in enumerate((forces, trained)):
+            begin = time.thread_time()
+            call()
+            if turn >= 3:
+                times[k].append(time.thread_time() - begin)
+    least, middle = ([pick(one) for one in times] for pick in (min, statistics.median))
+    return {"what": "training", "system": name, "ions": len(q), "precision": "single" if single else "double", "forces_s": least[0],
+            "training_s": least[1], "ratio": least[1] / least[0], "ratio_of_medians": middle[1] / middle[0]}
+
+
+def training(arguments):
+    cloud = np.random.default_rng(7)
+    open_ions = cloud.uniform(0, 10, (1000, 3)), cloud.choice([-1.0, 1.0], 1000), None
+    rows = []
+    for name, system in (("open", open_ions), ("periodic", melt((10, 10, 10))), ("periodic", melt((20, 20, 20)))):
+        for single in (False, True):
+            rows.append(training_row(name, *system, single, arguments.repeats))
+            row = rows[-1]
+            print(f"{row['ions']:5} {name:8} {row['precision']}: energy and forces {1e3 * row['forces_s']:7.3f} ms, a training step "
+                  f"{1e3 * row['training_s']:7.3f} ms, ratio {row['ratio']:.2f}, of medians {row['ratio_of_medians']:.2f}", flush=True)
+    return rows
+
+
 def fronts(arguments):
     rows = []
     for systems in (1, 64):
@@ -161,7 +205,15 @@ def main():
     parser.add_argument("--store", action="store_true", help="write benchmarks/results/<device>/python-overhead.json")
     parser.add_argument("--note", help="what else the machine did")
     parser.add_argument("--fronts", action="store_true", help="Batch and PyTorch, instead")
+    parser.add_argument("--training", action="store_true", help="second derivatives of PyTorch, instead")
     arguments = parser.parse_args()
+    if arguments.training:
+        rows = training(arguments)
+        if arguments.store:
+            head = results.header(arguments, "python-training", 1)
+            head["command"] = f"benchmarks/python_overhead.py --training --repeats {arguments.repeats} --store"
+            results.store(arguments, "python-training.json", head, rows=rows)
+        return
     if arguments.fronts:
         rows = fronts(arguments)
         if arguments.store:

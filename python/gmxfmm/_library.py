@@ -70,6 +70,7 @@ System = header.structure("gmxfmm_system")
 Measurement = header.structure("gmxfmm_measurement")
 DeviceOutput = header.structure("gmxfmm_device_output")
 Systems = header.structure("gmxfmm_systems")
+Along = header.structure("gmxfmm_along")
 
 _POINTER, _SIZE, _TEXT = ctypes.c_void_p, ctypes.c_size_t, ctypes.c_char_p
 for _name, _result, _arguments in (
@@ -96,6 +97,7 @@ for _name, _result, _arguments in (
     ("assign", ctypes.c_int, [_POINTER, _POINTER]),
     ("execute", ctypes.c_int, [_POINTER, _POINTER, ctypes.POINTER(Output)]),
     ("execute_systems", ctypes.c_int, [_POINTER, ctypes.POINTER(Systems)]),
+    ("execute_along", ctypes.c_int, [_POINTER, _POINTER, ctypes.POINTER(Along)]),
     ("enqueue", ctypes.c_int, [_POINTER, _POINTER, ctypes.POINTER(DeviceOutput), _POINTER]),
     ("enqueue_assign", ctypes.c_int, [_POINTER, _POINTER, _POINTER]),
     ("enqueue_box", ctypes.c_int, [_POINTER, _POINTER, _POINTER]),

@@ -2,7 +2,7 @@
 """Second derivatives of the energy by fields of charges and dipoles: THEORY (52)."""
 from __future__ import annotations
 
-from typing import Any, Mapping, NamedTuple, Optional, Tuple
+from typing import Any, NamedTuple, Optional, Tuple
 
 import numpy as np
 
@@ -55,26 +55,14 @@ def has_dipoles(plan: Any) -> bool:
 
 def along(plan: Any, x: np.ndarray, sources: Sources, way: Way, box: Optional[np.ndarray], strain: bool) -> Tuple[Mixed, Felt]:
     """Evaluates both by a plan that has the charges and the box. Gives what the sources feel, too. There are no dipoles afterwards."""
+    if not strain:
+        forces, potential, field, energies, felt = of_systems(plan, x, sources, way, np.array([0, len(x)]), None)
+        return Mixed(forces, potential, np.zeros((3, 3)), float(energies[0]), field), felt
     try:
-        if not strain:
-            return _of_two(plan, x, sources, way)
         return _of_sum_and_difference(plan, x, sources, way, box)
     finally:
         plan.set_dipoles(None, measure=False)
         plan.set_charges(sources.charges)
-
-
-def _of_two(plan: Any, x: np.ndarray, sources: Sources, way: Way) -> Tuple[Mixed, Felt]:
-    """The fields of either."""
-    q, mu = sources
-    moved = way.dipoles(q)
-    plan.set_dipoles(np.zeros_like(moved) if mu is None else mu, measure=False)
-    of_sources = plan.step(x, energy=False, forces=False, potential=True, field=True, field_gradient=True, assign=True)
-    plan.set_charges(way.w)
-    plan.set_dipoles(moved, measure=False)
-    of_way = plan.step(x, energy=False, forces=False, potential=True, field=True, field_gradient=mu is not None, assign=False)
-    forces, potential, field, energies, felt = _put_together(sources, way, moved, vars(of_sources), vars(of_way))
-    return Mixed(forces, potential, np.zeros((3, 3)), float(energies.sum()), field), felt
 
 
 def _along(vectors: np.ndarray, gradient: np.ndarray) -> np.ndarray:
@@ -84,29 +72,20 @@ def _along(vectors: np.ndarray, gradient: np.ndarray) -> np.ndarray:
     return np.stack([xx * a + xy * b + xz * c, xy * a + yy * b + yz * c, xz * a + yz * b + zz * c], axis=1)
 
 
-def _put_together(sources: Sources, way: Way, moved: np.ndarray, own: Mapping[str, np.ndarray],
-                  others: Mapping[str, np.ndarray]) -> Tuple[np.ndarray, np.ndarray, Optional[np.ndarray], np.ndarray, Felt]:
-    """Forces, potential and field as of Mixed, and the terms of its energy, from potential, field and its gradient of the sources (own) and of the
-    way. And what the sources feel.
-    """
-    (q, mu), (u, w, _), field, gradient = sources, way, own["field"], own["field_gradient"]
-    forces = q[:, None] * others["field"] + w[:, None] * field + _along(moved, gradient)
-    potential, energies = others["potential"] - (u * field).sum(axis=1), w * own["potential"] - (moved * field).sum(axis=1)
-    felt = q[:, None] * field
-    if mu is None:
-        return forces, potential, None, energies, Felt(felt)
-    forces += _along(mu, others["field_gradient"])
-    return forces, potential, others["field"] + _along(u, gradient), energies, Felt(felt + _along(mu, gradient), np.cross(mu, field))
-
-
 def of_systems(plan: Any, x: np.ndarray, sources: Sources, way: Way, bounds: np.ndarray,
                boxes: Optional[np.ndarray]) -> Tuple[np.ndarray, np.ndarray, Optional[np.ndarray], np.ndarray, Felt]:
     """What along gives without a strain, of systems one behind the other: forces, potentials, fields, energies, and what is felt."""
-    q, mu = sources
+    (q, mu), (u, w, _) = sources, way
+    if mu is None:
+        forces, potential, energies, alone = plan.along_of_systems(x, q, u, w, bounds, boxes)
+        return forces, potential, None, energies, Felt(alone)
     moved = way.dipoles(q)
-    of_sources, of_way = plan.fields_of_systems(x, (q, np.zeros_like(moved) if mu is None else mu), (way.w, moved), bounds, boxes, mu is not None)
-    forces, potential, field, terms, felt = _put_together(sources, way, moved, of_sources, of_way)
-    return forces, potential, field, np.add.reduceat(terms, bounds[:-1], dtype=float), felt
+    own, others = plan.fields_of_systems(x, sources, Sources(w, moved), bounds, boxes)
+    field, gradient = own["field"], own["field_gradient"]
+    forces = q[:, None] * others["field"] + w[:, None] * field + _along(moved, gradient) + _along(mu, others["field_gradient"])
+    potential, terms = others["potential"] - (u * field).sum(axis=1), w * own["potential"] - (moved * field).sum(axis=1)
+    felt = Felt(q[:, None] * field + _along(mu, gradient), np.cross(mu, field))
+    return forces, potential, others["field"] + _along(u, gradient), np.add.reduceat(terms, bounds[:-1], dtype=float), felt
 
 
 def _of_sum_and_difference(plan: Any, x: np.ndarray, sources: Sources, way: Way, box: Optional[np.ndarray]) -> Tuple[Mixed, Felt]:

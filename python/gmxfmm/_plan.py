@@ -11,7 +11,7 @@ import numpy as np
 from . import _check, _inputs
 from ._arrays import View, checked, library_of, to_host
 from ._inputs import AUTO, BoxLike, Info, Measured, box_vectors, exclusion_lists, is_auto, library_error, make_options, numbers, particle_ids, refuse
-from ._library import Error, Info as InfoStructure, Measurement, Options as OptionsStructure, Output, System, Systems, header, library
+from ._library import Along, Error, Info as InfoStructure, Measurement, Options as OptionsStructure, Output, System, Systems, header, library
 from ._ranks import Communicator
 from ._options import Options, Precision
 from ._results import DeviceStep, HostStep, OF_DIPOLES, Out, Step, Wanted, prepare
@@ -744,17 +744,48 @@ class Plan:
             error.system = last  # type: ignore[attr-defined]
             raise error
 
-    def fields_of_systems(self, x: np.ndarray, first: Tuple[np.ndarray, np.ndarray], second: Tuple[np.ndarray, np.ndarray], bounds: np.ndarray,
-                          boxes: Optional[np.ndarray], gradients: bool) -> Tuple[Dict[str, np.ndarray], Dict[str, np.ndarray]]:
-        """Potential and field of two sets of charges and dipoles, of the first with the gradient, for systems as of step_systems. There are no
-        dipoles afterwards. gradients: of the second, too.
+    def along_of_systems(self, x: np.ndarray, q: np.ndarray, u: np.ndarray, w: np.ndarray, bounds: np.ndarray,
+                         boxes: Optional[np.ndarray]) -> Tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+        """What gmxfmm_execute_along gives of charges q along ways u of positions and w of charges, for systems as of step_systems: forces,
+        potentials, energies of systems, and forces on q.
+        """
+        word, at = self._dtype.itemsize, [array.ctypes.data for array in (x, q, u, w)]
+        forces, potential, felt, energies = np.empty_like(x), np.empty_like(q), np.empty_like(x), np.empty(len(bounds) - 1)
+        results = [array.ctypes.data for array in (forces, potential, felt)]
+        if "_handle" not in self.__dict__:
+            self._make_copy(None)
+        ends: List[int] = bounds.tolist()
+        one, s = Along(size=ctypes.sizeof(Along)), 0
+        reference = ctypes.byref(one)
+        try:
+            for s, (begin, end) in enumerate(zip(ends, ends[1:])):
+                single, triple = word * begin, 3 * word * begin
+                self._call("set_charges", end - begin, at[1] + single)
+                if boxes is not None:
+                    self._call("set_box", boxes[s].ctypes.data)
+                one.u, one.w, one.force, one.potential, one.felt = at[2] + triple, at[3] + single, results[0] + triple, results[1] + single, results[2] + triple
+                self._call("execute_along", at[0] + triple, reference)
+                energies[s] = one.energy
+        except Error as error:
+            error.system = s  # type: ignore[attr-defined]
+            raise
+        finally:
+            self._charges = q[ends[s]:ends[s + 1]].copy()
+            self._n, self._charges_on_device, self._kept, self._steps_left, self._dipoles = len(self._charges), None, None, 0, None
+            if boxes is not None:
+                self._box = boxes[s].copy()
+        return forces, potential, energies, felt
+
+    def fields_of_systems(self, x: np.ndarray, first: _check.Sources, second: _check.Sources, bounds: np.ndarray,
+                          boxes: Optional[np.ndarray]) -> Tuple[Dict[str, np.ndarray], Dict[str, np.ndarray]]:
+        """Potential, field and its gradient of two sets of charges and dipoles, for systems as of step_systems. There are no dipoles
+        afterwards.
         """
         n, word, pair = len(x), self._dtype.itemsize, (first, second)
-        found: Tuple[Dict[str, np.ndarray], ...] = tuple({"potential": np.empty(n, self._dtype), "field": np.empty((n, 3), self._dtype)} for _ in pair)
-        for of in found[:1 + gradients]:
-            of["field_gradient"] = np.empty((n, 6), self._dtype)
+        found: Tuple[Dict[str, np.ndarray], ...] = tuple(
+            {"potential": np.empty(n, self._dtype), "field": np.empty((n, 3), self._dtype), "field_gradient": np.empty((n, 6), self._dtype)} for _ in pair)
         outputs = [Output(size=ctypes.sizeof(Output)) for _ in pair]
-        at_x, at_sources = x.ctypes.data, [(q.ctypes.data, mu.ctypes.data) for q, mu in pair]
+        at_x, at_sources = x.ctypes.data, [(sources.charges.ctypes.data, _address(sources.dipoles)) for sources in pair]
         at_arrays = [[(name, array.ctypes.data, array.size // n * word) for name, array in of.items()] for of in found]
         if "_handle" not in self.__dict__:
             self._make_copy(None)
@@ -764,6 +795,7 @@ class Plan:
             for s, (begin, end) in enumerate(zip(ends, ends[1:])):
                 here = at_x + 3 * word * begin
                 for k, ((at_q, at_mu), output) in enumerate(zip(at_sources, outputs)):
+                    assert at_mu is not None
                     self._call("set_charges", end - begin, at_q + word * begin)
                     if boxes is not None and k == 0:
                         self._call("set_box", boxes[s].ctypes.data)
@@ -779,7 +811,7 @@ class Plan:
         finally:
             library.gmxfmm_set_dipoles(self._handle, 0, None)
             self._dipoles = None
-            self._charges = second[0][ends[s]:ends[s + 1]].copy()
+            self._charges = second.charges[ends[s]:ends[s + 1]].copy()
             self._n, self._charges_on_device, self._kept, self._steps_left = len(self._charges), None, None, 0
             if boxes is not None:
                 self._box = boxes[s].copy()

@@ -68,8 +68,8 @@ def _energies(x: Tensor, q: Tensor, mu: Optional[Tensor], cell: Optional[Tensor]
     elif dipoles is None:
         step = batch.step(*given, forces=forces, potential=potential, virial=virial)
     else:  # plans of the device with arrays of the host
-        at, charges, cells, offsets = (None if one is None else one.cpu().numpy() for one in given)
-        step = batch.of_host(at, charges, dipoles.cpu().numpy(), cells, offsets, Wanted(True, forces, potential, field, virial), None,
+        given = [None if one is None else one.cpu().numpy() for one in given]
+        step = batch.of_host(given[0], given[1], dipoles.cpu().numpy(), given[2], given[3], Wanted(True, forces, potential, field, virial), None,
                              x.device.index, library_of(x))
     parts = (x.new_empty(0) if array is None else _tensor(array, x) for array in (step.forces, step.potential, step.field, step.virial))
     by_x, by_q, by_mu, strain = parts
