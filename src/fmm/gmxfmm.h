@@ -418,7 +418,7 @@ typedef struct
 } gmxfmm_along;
 
 /* Second derivatives of the energy of the charges, at x[3n], times a way: THEORY (52). They are those of what execute
- * computes, in some three times its time. It assigns, and wants a plan that takes dipoles and has none: it has none
+ * computes, in two to three times its time. It assigns, and wants a plan that takes dipoles and has none: it has none
  * afterwards and is not assigned. Errors: those of set_dipoles, assign and execute; NULL, MEMORY; OPTION (the plan has
  * dipoles or targets). */
 GMXFMM_API gmxfmm_status gmxfmm_execute_along(gmxfmm_plan* plan, const void* x, gmxfmm_along* along);
