@@ -181,8 +181,9 @@ def page():
         "| `-notunefmm` | | measures no errors, neither at the start, as with `fmm-measure = no`, nor at the end, and tries no `nstlist` |",
         "",
         "The environment variable `GMX_FMM_FULL_PAIRLIST=1` puts all atoms into the pair list, to compare.",
-        "With one rank mdrun times larger values of `nstlist`, up to 400, in the first steps, and keeps the fastest, also in checkpoints. It tries none",
-        "with `-nstlist`, `-reprod`, `-multidir` or `md-vv`, in reruns, at constant energy, without `verlet-buffer-tolerance`, or with `fmm-lj = split` on a GPU.",
+        "mdrun times larger values of `nstlist`, up to 400, in the first steps, and keeps the fastest, also in checkpoints. It tries none with `-nstlist`,",
+        "`-reprod`, `-multidir` or `md-vv`, in reruns, at constant energy, without `verlet-buffer-tolerance`, with `fmm-lj = split` on a GPU, or where several",
+        "ranks use GPUs. [Several ranks](gpus-and-ranks.md#several-ranks) on CPUs try values for which their domains are large enough.",
         "",
     ]
     return "\n".join(lines), defaults

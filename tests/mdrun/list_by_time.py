@@ -2,14 +2,16 @@
 """Times of steps choose nstlist: md.log tells which, lists are right with each that is tried, and a continued run keeps it.
 
 list_by_time.py [gpu]   gpu: all on a GPU, where no run has the bits of another
-A value that is given stays. Nothing is tried with -reprod, -notunefmm, at constant energy, with a given rlist, or with PME.
+On two and four ranks of the CPU all choose the same, and domains follow. A value that is given stays. Nothing is tried with
+-reprod, -notunefmm, at constant energy, with a given rlist, or with PME.
 """
 import os
 import re
 import shutil
 import sys
 
-from harness import FMM, NTOMP, changed, charmm_water, drift, main, need, need_gpu, read_log, single_points, water, work_folder
+from harness import (CORES, FMM, NTOMP, changed, charmm_water, drift, main, need, need_gpu, read_log, read_trr, rms_difference, single_points, water,
+                     work_folder)
 
 gmx = need("GMXFMM_GMX")
 
@@ -48,10 +50,10 @@ def lists_are_right(checks, what, folder, system, settings, name):
                      "the buffer's tolerance, cells of some age, and single precision")
 
 
-def choice(checks, folder, system, mdp):
+def choice(checks, folder, system, mdp, atoms=ATOMS, ranks=1, more=()):
     """A run that chooses; returns what it has chosen."""
     gmx.grompp(folder, mdp, system, name="chosen")
-    gmx.mdrun(folder, "-nsteps", str(STEPS), "-cpt", "0.01", "-cpnum", name="chosen", threads="1", nb=NB)
+    gmx.mdrun(folder, "-nsteps", str(STEPS), "-cpt", "0.01", "-cpnum", *more, name="chosen", threads=str(ranks), ranks=ranks, nb=NB)
     shutil.copy(f"{folder}/chosen_step{STEPS}.cpt", folder + "/chosen.cpt")
     log = read_log(folder, "chosen")
     found = chosen(log)
@@ -64,21 +66,23 @@ def choice(checks, folder, system, mdp):
     told = re.findall(r"updated every +(\d+) steps, buffer \S+ nm, rlist (\S+) nm", log)
     checks.that(before == after or (str(after), f"{radius:.3f}") in told, "md.log tells of the new list")
     rows = [{"Time": row["Time"], "Total Energy": row["Conserved En."]} for row in gmx.energies(folder, ["Conserved En."], name="chosen")]
-    rate, _ = drift([row for row in rows if row["Time"] >= 2], ATOMS)
+    rate, _ = drift([row for row in rows if row["Time"] >= 2], atoms)
     checks.below("drift of the conserved energy per atom, while lists of all ages are tried", abs(rate), TOLERANCE, "kJ/mol/ps",
                  "what the buffer allows")
     return found
 
 
-def same_lists(checks, folder):
+def same_lists(checks, folder, ranks=1, more=()):
     """A run that goes on from a checkpoint after the choice makes its list at the start, with the bits of one that has changed nstlist."""
     steps = sorted(int(re.search(r"step(\d+)", name).group(1)) for name in os.listdir(folder) if re.fullmatch(r"chosen_step\d+\.cpt", name))
-    steps = [step for step in steps if STEPS // 2 < step < STEPS - 300]
+    log = read_log(folder, "chosen")
+    after = [int(step) for step in re.findall(r"Writing checkpoint, step (\d+)", log[CHOICE.search(log).end():])]
+    steps = [step for step in steps if step in after and step < STEPS - 300]
     if not steps:
-        print("SKIP no checkpoint was written in the second half of the run, which was fast")
+        print("SKIP no checkpoint was written between the choice and the end of the run")
         return
     gmx("mdrun", "-s", "chosen.tpr", "-deffnm", "same", "-cpi", f"chosen_step{steps[-1]}.cpt", "-noappend", "-nsteps", str(STEPS - steps[-1]),
-        "-ntmpi", "1", "-ntomp", "1", "-nb", "cpu", "-reprod", folder=folder)
+        "-ntmpi", str(ranks), "-ntomp", "1", "-nb", "cpu", "-reprod", *more, folder=folder)
     terms = ["Potential", "LJ (SR)", "Pressure"]
     whole, part = (gmx.energies(folder, terms, name=name) for name in ("chosen", "same.part0002"))
     checks.that(len(part) > 1 and whole[-len(part) + 1:] == part[1:],
@@ -117,6 +121,33 @@ def nothing_tried(checks, folder, system, mdp):
             checks.that(re.search(r"updated every +30 steps", log) is not None, "-nstlist 30: lists for 30 steps")
 
 
+def on_ranks(checks, ranks, copies, domains):
+    """All ranks choose the same, with domains that have room for its lists; a continued run on as many ranks keeps it, on others it does not."""
+    folder = work_folder(f"ranks{ranks}")
+    system = water(gmx, folder, copies)
+    system.mdp = changed(system.mdp, rvdw=0.6, rcoulomb=0.6)
+    mdp = changed({**system.mdp, **COUPLED, **FMM}, nsteps=STEPS + LATER, nstxout=STEPS // 10, nstvout=STEPS // 10, nstfout=STEPS // 10)
+    more = ("-dd", *domains.split(), "-dlb", "no")  # balanced by times, domains are others in each run
+    found = choice(checks, folder, system, mdp, 648 * copies[0] * copies[1] * copies[2], ranks, more)
+    if not found:
+        return
+    lists_are_right(checks, f"{ranks} ranks", folder, system, FMM, "chosen")
+    run = read_trr(folder + "/chosen.trr")[1:]
+    fresh = single_points(gmx, folder, system, FMM, folder + "/chosen.trr", [frame.time for frame in run], "forces")
+    worst = max(rms_difference(frame.f, point.force) / rms_difference(point.force, [0.0] * len(point.force)) for frame, point in zip(run, fresh))
+    checks.below(f"{ranks} ranks: forces of {len(run)} steps while lists are tried, against those of one rank with new lists, RMS difference over RMS",
+                 worst, 8e-4, "", "fmm-accuracy with cells of some age and with new ones")
+    same_lists(checks, folder, ranks, more)
+    for name, number, *options in (("kept", ranks, *more), ("other", 1)):
+        gmx("mdrun", "-s", "chosen.tpr", "-deffnm", name, "-cpi", "chosen.cpt", "-noappend", "-ntmpi", str(number), "-ntomp", "1", "-nb", "cpu", *options,
+            folder=folder)
+        said = re.search(r"FMM: nstlist (\d+), rlist \S+ nm, is what an earlier part", read_log(folder, name + ".part0002"))
+        if number == ranks:
+            checks.that(said is not None and int(said.group(1)) == found[1], f"continued on {ranks} ranks: nstlist {found[1]}, chosen before")
+        else:
+            checks.that(said is None, f"chosen on {ranks} ranks, continued on one: nothing is kept")
+
+
 def test(checks):
     if ON_GPU:
         need_gpu(gmx)
@@ -133,6 +164,11 @@ def test(checks):
     nothing_tried(checks, folder, system, mdp)
     if ON_GPU:
         return  # a GPU lists the pairs of the split itself, at intervals of its own
+    on_ranks(checks, 2, (2, 2, 2), "2 1 1")
+    if CORES >= 4:
+        on_ranks(checks, 4, (2, 2, 2), "2 2 1")
+    else:
+        print("SKIP four ranks: fewer than four cores, which waiting ranks keep")
 
     folder = work_folder("split")
     system = charmm_water(gmx, folder, (2, 2, 2))

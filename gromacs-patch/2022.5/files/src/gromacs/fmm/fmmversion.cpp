@@ -9,6 +9,7 @@
 
 #include "fmmversion.h"
 
+#include "gromacs/domdec/domdec.h"
 #include "gromacs/domdec/domdec_struct.h"
 #include "gromacs/fileio/checkpoint.h"
 #include "gromacs/fileio/warninp.h"
@@ -236,6 +237,11 @@ void sumOverRanks(const t_commrec& cr, ArrayRef<real> data)
 void sumDoublesOverRanks(const t_commrec& cr, ArrayRef<double> data)
 {
     gmx_sumd(data.ssize(), data.data(), &cr);
+}
+
+bool changeDomainCutoff(t_commrec* cr, const matrix box, ArrayRef<const RVec> x, const real cutoff)
+{
+    return change_dd_cutoff(cr, box, x, cutoff, true);
 }
 
 void startLaunchCounter(gmx_wallcycle* wcycle)

@@ -12,6 +12,7 @@
 #include <optional>
 
 #include "gromacs/applied_forces/nnpot/nnpot.h"
+#include "gromacs/domdec/domdec.h"
 #include "gromacs/fileio/warninp.h"
 #include "gromacs/gmxlib/network.h"
 #include "gromacs/mdlib/calc_verletbuf.h"
@@ -298,6 +299,11 @@ void sumOverRanks(const t_commrec& cr, ArrayRef<real> data)
 void sumDoublesOverRanks(const t_commrec& cr, ArrayRef<double> data)
 {
     cr.commMyGroup.sumReduce(data);
+}
+
+bool changeDomainCutoff(t_commrec* cr, const matrix box, ArrayRef<const RVec> x, const real cutoff)
+{
+    return change_dd_cutoff(cr->dd, box, x, cutoff, true);
 }
 
 void startLaunchCounter(gmx_wallcycle* wcycle)

@@ -4,6 +4,7 @@
 gmx_add_libgromacs_sources(
     fmmchoice.cpp
     fmmcoincidence.cpp
+    fmmdomains.cpp
     fmmlisttuner.cpp
     fmmljsplit.cpp
     fmmljsplitchoice.cpp

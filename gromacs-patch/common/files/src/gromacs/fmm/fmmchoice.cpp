@@ -100,6 +100,7 @@ void writeFmmChoice(const FmmChoice& choice, KeyValueTreeObjectBuilder builder)
         {
             object.addValue<std::int64_t>("nstlist", choice.nstlist);
             object.addValue<bool>("nstlist-for-gpu", choice.isNstlistForGpu);
+            object.addValue<std::int64_t>("nstlist-ranks", choice.nstlistRanks);
         }
     }
 }
@@ -133,6 +134,10 @@ FmmChoice readFmmChoice(const KeyValueTreeObject& data)
         {
             choice.nstlist         = static_cast<int>(object["nstlist"].cast<std::int64_t>());
             choice.isNstlistForGpu = object["nstlist-for-gpu"].cast<bool>();
+            if (object.keyExists("nstlist-ranks")) // Runs on one rank did not write it before
+            {
+                choice.nstlistRanks = static_cast<int>(object["nstlist-ranks"].cast<std::int64_t>());
+            }
         }
     }
     return choice;

@@ -58,6 +58,8 @@ struct FmmChoice
     int nstlist = 0;
     //! Whether the FMM was on a GPU then
     bool isNstlistForGpu = false;
+    //! On how many ranks
+    int nstlistRanks = 1;
 };
 
 //! Adds a choice to the data of a checkpoint, unless there is none, nor a schedule, nor nstlist

@@ -188,10 +188,10 @@ void logFmmListChoice(const int                               before,
     GMX_LOG(mdlog.info).asParagraph().appendText(text + "\n");
 }
 
-int fmmKeptNstlist(const FmmChoice& choice, const t_inputrec& inputrec, const bool useGpuForFmm)
+int fmmKeptNstlist(const FmmChoice& choice, const t_inputrec& inputrec, const bool useGpuForFmm, const int numRanks)
 {
     const bool canBeUsed = supportsDynamicPairlistGenerationInterval(inputrec)
-                           && choice.isNstlistForGpu == useGpuForFmm
+                           && choice.isNstlistForGpu == useGpuForFmm && choice.nstlistRanks == numRanks
                            && choice.nstlist % nonbondedMtsFactor(inputrec) == 0;
     return canBeUsed ? choice.nstlist : 0;
 }

@@ -116,9 +116,10 @@ void logFmmListChoice(int                                     before,
 
 /*! \brief Returns the nstlist that an earlier part of the run has chosen by times, or 0
  *
- * 0 also where the input record does not allow it any more, or the FMM was not where it is now.
+ * 0 also where the input record does not allow it any more, or the FMM was not where it is now, or
+ * on another number of ranks, whose domains may be too small for it.
  */
-int fmmKeptNstlist(const FmmChoice& choice, const t_inputrec& inputrec, bool useGpuForFmm);
+int fmmKeptNstlist(const FmmChoice& choice, const t_inputrec& inputrec, bool useGpuForFmm, int numRanks);
 //! Tells that this is in use
 void logFmmKeptNstlist(const t_inputrec& inputrec, const MDLogger& mdlog);
 

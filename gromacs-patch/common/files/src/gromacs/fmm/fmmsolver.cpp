@@ -37,6 +37,7 @@
 
 #include "fmmcoincidence.h"
 #include "fmmcommunicator.h"
+#include "fmmdomains.h"
 #include "fmmenergygroups.h"
 #include "fmmgpu.h"
 #include "fmmgpuranks.h"
@@ -310,6 +311,7 @@ public:
         choice.schedule        = choice_->schedule;
         choice.nstlist         = choice_->nstlist;
         choice.isNstlistForGpu = choice_->isNstlistForGpu;
+        choice.nstlistRanks    = choice_->nstlistRanks;
         *choice_               = std::move(choice);
     }
 
@@ -570,7 +572,11 @@ public:
     }
 
     //! See FmmSolver::choosePairList()
-    void choosePairList(const t_inputrec& inputrec, int multipleOf, FmmListChanger change, const MDLogger& mdlog)
+    void choosePairList(const t_inputrec&           inputrec,
+                        int                         multipleOf,
+                        FmmListChanger              change,
+                        std::unique_ptr<FmmDomains> domains,
+                        const MDLogger&             mdlog)
     {
         // A search at each evaluation was probably set for a reason, as mdrun's rule has it, too
         const int          mtsFactor = nonbondedMtsFactor(inputrec);
@@ -580,16 +586,21 @@ public:
         {
             list_ = std::make_unique<PairList>(PairList{ tuner,
                                                          std::move(change),
+                                                         std::move(domains),
                                                          inputrec,
                                                          mdlog,
                                                          inputrec.nstlist,
                                                          inputrec.rlist,
                                                          FmmLJSplit::make(inputrec, mtop_) });
         }
+        if (list_ && list_->domains)
+        {
+            list_->domains->begin();
+        }
     }
 
     //! See FmmSolver::tunePairList()
-    void tunePairList(const int64_t step, const matrix box)
+    void tunePairList(const int64_t step, const matrix box, ArrayRef<const RVec> x)
     {
         if (!list_)
         {
@@ -598,29 +609,40 @@ public:
         const double now = secondsNow();
         if (list_->searchStep >= 0)
         {
-            list_->tuner.add(step - list_->searchStep, now - list_->searchTime);
+            double seconds = now - list_->searchTime;
+            if (ranks_)
+            {
+                // With the same times all ranks choose the same
+                broadcastToRanks(ranks_->commrec(), sizeof(seconds), &seconds);
+            }
+            list_->tuner.add(step - list_->searchStep, seconds);
         }
         list_->searchStep = step;
         list_->searchTime = now;
 
         const MDLogger noLog;
-        if (!changePairList(box, list_->tuner.isDone() ? list_->mdlog : noLog))
+        if (!changePairList(box, x, list_->tuner.isDone() ? list_->mdlog : noLog))
         {
             list_->tuner.refuse();
-            changePairList(box, list_->mdlog);
+            changePairList(box, x, list_->mdlog);
         }
         if (list_->tuner.isDone())
         {
             choice_->nstlist         = list_->inputrec.nstlist;
             choice_->isNstlistForGpu = gpu_ != nullptr;
+            choice_->nstlistRanks    = ranks_ ? ranks_->size() : 1;
+            if (list_->domains)
+            {
+                list_->domains->end();
+            }
             logFmmListChoice(
                     list_->firstNstlist, list_->firstRlist, list_->inputrec, list_->tuner.trials(), list_->mdlog);
             list_.reset();
         }
     }
 
-    //! Takes the nstlist that is to be used next, and returns whether there is room for its lists in the box
-    bool changePairList(const matrix box, const MDLogger& mdlog)
+    //! Takes the nstlist that is to be used next, and returns whether there is room for its lists in box and domains
+    bool changePairList(const matrix box, ArrayRef<const RVec> x, const MDLogger& mdlog)
     {
         const t_inputrec& inputrec = list_->inputrec;
         const int         nstlist  = list_->tuner.nstlist();
@@ -643,6 +665,14 @@ public:
         }
         const FmmParameters anew = fmmParameters(inputrec);
         assignments_.setMaxStepsInCells(gpu_ ? anew.maxStepsInCellsOnGpu : anew.maxStepsInCellsOnCpu);
+        if (FmmDomains* domains = list_->domains.get())
+        {
+            if (!domains->makeRoom(inputrec, box, x))
+            {
+                return false;
+            }
+            reach = std::max<double>(reach, domains->cutoff());
+        }
         // Of the box's limit, so that a later box can be somewhat smaller
         constexpr double c_mostOfLimit = 0.95;
         return !isLonger || inputrec.pbcType == PbcType::No
@@ -1005,12 +1035,14 @@ public:
     //! While times of steps choose nstlist
     struct PairList
     {
-        FmmListTuner      tuner;
-        FmmListChanger    change;
-        const t_inputrec& inputrec;
-        const MDLogger&   mdlog;
-        const int         firstNstlist;
-        const real        firstRlist;
+        FmmListTuner   tuner;
+        FmmListChanger change;
+        //! Empty on one rank
+        std::unique_ptr<FmmDomains> domains;
+        const t_inputrec&           inputrec;
+        const MDLogger&             mdlog;
+        const int                   firstNstlist;
+        const real                  firstRlist;
         //! Empty where Lennard-Jones is not split
         std::unique_ptr<FmmLJSplit> split;
         //! The last pair search, -1: none to time from
@@ -1101,17 +1133,18 @@ void FmmSolver::keepChoice(FmmChoice* choice)
     impl_->choice_ = choice;
 }
 
-void FmmSolver::choosePairList(const t_inputrec& inputrec,
-                               const int         multipleOf,
-                               FmmListChanger    change,
-                               const MDLogger&   mdlog)
+void FmmSolver::choosePairList(const t_inputrec&           inputrec,
+                               const int                   multipleOf,
+                               FmmListChanger              change,
+                               std::unique_ptr<FmmDomains> domains,
+                               const MDLogger&             mdlog)
 {
-    impl_->choosePairList(inputrec, multipleOf, std::move(change), mdlog);
+    impl_->choosePairList(inputrec, multipleOf, std::move(change), std::move(domains), mdlog);
 }
 
-void FmmSolver::tunePairList(const int64_t step, const matrix box)
+void FmmSolver::tunePairList(const int64_t step, const matrix box, ArrayRef<const RVec> x)
 {
-    impl_->tunePairList(step, box);
+    impl_->tunePairList(step, box, x);
 }
 
 double FmmSolver::expectedError() const

@@ -34,6 +34,7 @@ namespace gmx
 {
 
 class DeviceStreamManager;
+class FmmDomains;
 class FmmGpuRanks;
 class FmmRanks;
 class ForceWithVirial;
@@ -121,14 +122,23 @@ public:
      * \param[in] inputrec    The input record, in which \p change changes nstlist and rlist
      * \param[in] multipleOf  What nstlist has to be a multiple of, as it is
      * \param[in] change      Changes nstlist
+     * \param[in] domains     The domains of several ranks, empty on one
      * \param[in] mdlog       The log
      */
-    void choosePairList(const t_inputrec& inputrec, int multipleOf, FmmListChanger change, const MDLogger& mdlog);
+    void choosePairList(const t_inputrec&           inputrec,
+                        int                         multipleOf,
+                        FmmListChanger              change,
+                        std::unique_ptr<FmmDomains> domains,
+                        const MDLogger&             mdlog);
     /*! \brief Takes the time at a pair search, and may change nstlist before it, where choosePairList() says so
      *
-     * Steps before have to be complete, so that the time is that of steps.
+     * Steps before have to be complete, so that the time is that of steps. All ranks take the main rank's.
+     *
+     * \param[in] step  The step
+     * \param[in] box   The box
+     * \param[in] x     Coordinates, on several ranks those at home first
      */
-    void tunePairList(int64_t step, const matrix box);
+    void tunePairList(int64_t step, const matrix box, ArrayRef<const RVec> x);
     //! Returns the expected relative RMS force error
     double expectedError() const;
 

@@ -10,6 +10,7 @@
 #include "gromacs/utility/exceptions.h"
 #include "gromacs/utility/gmxassert.h"
 
+#include "fmmdomains.h"
 #include "fmmgpuranks.h"
 #include "fmmranks.h"
 #include "fmmsolver.h"
@@ -60,11 +61,12 @@ void FmmSolver::keepChoice(FmmChoice* /*choice*/) {}
 void FmmSolver::choosePairList(const t_inputrec& /*inputrec*/,
                                int /*multipleOf*/,
                                FmmListChanger /*change*/,
+                               std::unique_ptr<FmmDomains> /*domains*/,
                                const MDLogger& /*mdlog*/)
 {
 }
 
-void FmmSolver::tunePairList(int64_t /*step*/, const matrix /*box*/) {}
+void FmmSolver::tunePairList(int64_t /*step*/, const matrix /*box*/, ArrayRef<const RVec> /*x*/) {}
 
 void FmmSolver::splitLennardJones(const t_inputrec& /*inputrec*/,
                                   const FmmSiteLists& /*lists*/,

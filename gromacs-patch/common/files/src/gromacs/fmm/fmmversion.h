@@ -109,6 +109,12 @@ void sumOverRanks(const t_commrec& cr, ArrayRef<real> data);
 //! The same in double precision
 void sumDoublesOverRanks(const t_commrec& cr, ArrayRef<double> data);
 
+/*! \brief Changes how far from a domain its neighbours' atoms are sent, and returns whether that fits
+ *
+ * All ranks have to call it, and get the same answer.
+ */
+bool changeDomainCutoff(t_commrec* cr, const matrix box, ArrayRef<const RVec> x, real cutoff);
+
 //! Starts and stops the cycle counter of launches on the GPU
 void startLaunchCounter(gmx_wallcycle* wcycle);
 void stopLaunchCounter(gmx_wallcycle* wcycle);

@@ -55,9 +55,11 @@ TEST(FmmChoiceTest, IsReadWithNstlistAlone)
     FmmChoice choice;
     choice.nstlist         = 150;
     choice.isNstlistForGpu = true;
+    choice.nstlistRanks    = 4;
     const FmmChoice read   = readFmmChoice(dataWith(choice));
     EXPECT_EQ(read.nstlist, 150);
     EXPECT_TRUE(read.isNstlistForGpu);
+    EXPECT_EQ(read.nstlistRanks, 4);
     EXPECT_EQ(read.asked, 0);
     EXPECT_LT(read.schedule.since, 0);
 }

@@ -171,15 +171,16 @@ TEST(FmmListTunerTest, KeepsWhatTheInputAllows)
     inputrec.eI            = IntegrationAlgorithm::MD;
     inputrec.etc           = TemperatureCoupling::VRescale;
     inputrec.verletbuf_tol = 0.005;
-    EXPECT_EQ(fmmKeptNstlist(choice, inputrec, false), 0);
+    EXPECT_EQ(fmmKeptNstlist(choice, inputrec, false, 1), 0);
     choice.nstlist = 150;
-    EXPECT_EQ(fmmKeptNstlist(choice, inputrec, false), 150);
-    EXPECT_EQ(fmmKeptNstlist(choice, inputrec, true), 0);
+    EXPECT_EQ(fmmKeptNstlist(choice, inputrec, false, 1), 150);
+    EXPECT_EQ(fmmKeptNstlist(choice, inputrec, true, 1), 0);
+    EXPECT_EQ(fmmKeptNstlist(choice, inputrec, false, 2), 0);
     inputrec.verletbuf_tol = -1;
-    EXPECT_EQ(fmmKeptNstlist(choice, inputrec, false), 0);
+    EXPECT_EQ(fmmKeptNstlist(choice, inputrec, false, 1), 0);
     inputrec.verletbuf_tol = 0.005;
     inputrec.etc           = TemperatureCoupling::No;
-    EXPECT_EQ(fmmKeptNstlist(choice, inputrec, false), 0);
+    EXPECT_EQ(fmmKeptNstlist(choice, inputrec, false, 1), 0);
 }
 
 } // namespace
