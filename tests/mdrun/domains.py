@@ -66,16 +66,25 @@ def same_as_one_rank(checks, program_, what, system, settings, rank_counts, forc
 
 
 def lists_are_short(checks, folder, system):
-    """Atoms without Van der Waals interactions are in no rank's list: as many pairs as on one rank, not many times more."""
-    counts = {}
+    """Atoms without Van der Waals interactions are in no rank's list: as many pairs as on one rank, not many times more.
+
+    Nor do domains send them, as molecules of water are never divided.
+    """
+    counts, sent = {}, {}
     for name, ranks, env in (("one", 1, {}), ("two", 2, {}), ("two, all atoms", 2, {"GMX_FMM_FULL_PAIRLIST": "1"})):
         with environment(**env):
             gmx.grompp(folder, changed(system.mdp, nsteps=50, **FMM), system, name="pairs")
             gmx.mdrun(folder, name="pairs", ranks=ranks)
-        found = re.search(r"^ *NxN (?:LJ|RF|VdW).*? ([0-9.]+) +[0-9.]+ +[0-9.]+ *$", read_log(folder, "pairs"), re.M)
+        log = read_log(folder, "pairs")
+        found = re.search(r"^ *NxN (?:LJ|RF|VdW).*? ([0-9.]+) +[0-9.]+ +[0-9.]+ *$", log, re.M)
         counts[name] = float(found.group(1)) if found else None
+        found = re.search(r"atoms communicated per step for force: +2 x ([0-9.]+)", log)
+        sent[name] = float(found.group(1)) if found else None
     if checks.that(None not in counts.values(), f"md.log counts pairs: {counts}"):
         checks.that(counts["two"] < 0.5 * counts["two, all atoms"], "a third of the atoms on the list of two ranks has less than half the pairs")
+    if checks.that(sent["two"] is not None and sent["two, all atoms"] is not None, f"md.log counts atoms that are sent: {sent}"):
+        checks.below("atoms that two ranks send, over those with all atoms on the list", sent["two"] / sent["two, all atoms"], 0.35, "",
+                     "a third of them, and one of a few thousand more")
 
 
 def runs(checks):

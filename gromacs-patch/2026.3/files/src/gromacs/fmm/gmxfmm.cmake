@@ -5,6 +5,7 @@ gmx_add_libgromacs_sources(
     fmmchoice.cpp
     fmmcoincidence.cpp
     fmmdomains.cpp
+    fmmhalo.cpp
     fmmlisttuner.cpp
     fmmljsplit.cpp
     fmmljsplitchoice.cpp
