@@ -98,6 +98,21 @@ def _version():
     return re.search(r'#define GMXFMM_VERSION "([^"]+)"', HEADERS[0].read_text()).group(1)
 
 
+def _address():
+    """Where the checkout was cloned from, if all can read that, or what a source distribution says of it; None: nowhere."""
+    if (HERE / "PKG-INFO").exists():
+        told = re.search(r"^Project-URL: Source, (\S+)$", (HERE / "PKG-INFO").read_text(encoding="utf-8"), re.M)
+        return told and told.group(1)
+    if not (CHECKOUT / ".git").exists():
+        return None  # in another repository, say
+    try:
+        told = subprocess.run(["git", "-C", str(CHECKOUT), "config", "--get", "remote.origin.url"], stdout=subprocess.PIPE, text=True)
+    except OSError:
+        return None
+    found = re.fullmatch(r"(https://[^@\s]+?)(\.git)?/?", told.stdout.strip())
+    return found and found.group(1)
+
+
 def _metadata():
     """Metadata from pyproject.toml. The lines read here have one form each, as no Python before 3.11 reads such a file."""
     project = (HERE / "pyproject.toml").read_text(encoding="utf-8")
@@ -109,7 +124,7 @@ def _metadata():
     keywords = re.findall(r'"([^"]+)"', re.search(r"^keywords = (.*)$", project, re.M).group(1))
     lines = ["Metadata-Version: 2.1", "Name: gmxfmm", f"Version: {_version()}", f"Summary: {one('description')}", "License: LGPL-2.1-or-later",
              f"Keywords: {','.join(keywords)}", *(f"Classifier: {name}" for name in classifiers), f"Requires-Python: {one('requires-python')}",
-             "Requires-Dist: numpy"]
+             *([f"Project-URL: Source, {_address()}"] if _address() else []), "Requires-Dist: numpy"]
     for name, needs in re.findall(r'^(\w+) = \["([^"]+)"\]$', project.partition("[project.optional-dependencies]")[2], re.M):
         lines += [f"Provides-Extra: {name}", f"Requires-Dist: {needs}; extra == '{name}'"]
     text = (HERE / "README.md").read_text(encoding="utf-8")

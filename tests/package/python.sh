@@ -48,6 +48,20 @@ program() {
         [ "$($command --version)" = "gmxfmm $("$python" -c 'import gmxfmm; print(gmxfmm.version())')" ] || { echo "FAILED: $command" && exit 1; }
     done
 }
+# The metadata tell where a clone is from, if all can read that, and so does a source distribution of it
+if command -v git >/dev/null; then
+    mkdir -p clone/src/fmm && cp -r "$source/python" clone && cp "$source"/src/fmm/gmxfmm*.h clone/src/fmm && git init -q clone
+    for url in https://example.org/a/gmx-fmm.git git@example.org:a/gmx-fmm.git https://me:secret@example.org/a/gmx-fmm; do
+        git -C clone config remote.origin.url $url
+        (cd clone/python && "$python" -c 'import build_wheel; print(build_wheel._metadata())') | sed -n 's/^Project-URL: //p'
+    done >urls
+    [ "$(cat urls)" = "Source, https://example.org/a/gmx-fmm" ] || { echo "FAILED: addresses in the metadata:" && cat urls && exit 1; }
+    git -C clone config remote.origin.url https://example.org/a/gmx-fmm
+    (cd clone/python && "$python" -c 'import build_wheel; build_wheel.build_sdist(".")' && tar -xzf gmxfmm-*.tar.gz && cd gmxfmm-*/ &&
+        "$python" -c 'import build_wheel; print(build_wheel._address())') | grep -qx https://example.org/a/gmx-fmm ||
+        { echo "FAILED: the source distribution has not the address" && exit 1; }
+    rm -rf clone
+fi
 # The wheel is made from the source distribution, so that this is complete; the editable install from the checkout
 (cd "$source/python" && "$python" -c 'import sys, build_wheel; build_wheel.build_sdist(sys.argv[1])' "$work")
 "${pip[@]}" wheel --no-index --no-deps -w wheel gmxfmm-*.tar.gz >wheel.log 2>&1 || { cat wheel.log && exit 1; }
