@@ -31,6 +31,9 @@ static const double c_predicted = 0.25;
 /* The model is asked for c_start times the accuracy first: in liquids it is four to ten times too careful, in clusters
  * a hundred times. Then for another one, by factors from c_step to c_leap, down to c_last times the accuracy. */
 static const double c_start = 16, c_step = 2, c_leap = 300, c_last = 1e-6;
+/* Where an order with ws = 1 has missed and one with ws = 2 has not, by this factor at least: two orders with ws = 1.
+ */
+static const double c_orders = 4;
 static const double c_finest = 1e-12, c_coarsest = 0.1; /* limits of what it is asked for */
 
 enum
@@ -44,7 +47,7 @@ enum
 typedef struct
 {
     double accuracy, predicted, excess;
-    int    ws, asked; /* asked: what it was made with, the same or GMXFMM_AUTO */
+    int    order, ws, asked; /* asked: what it was made with, ws or GMXFMM_AUTO */
 } trial;
 
 typedef struct
@@ -135,6 +138,13 @@ static gmxfmm_status try_accuracy(search* s, double accuracy, int* again)
     return status;
 }
 
+/* Whether ws = 1, which is cheaper than ws = 2, has missed the accuracy for lack of an order that can be had. */
+static int may_raise_order(const search* s)
+{
+    const trial *r = &s->reached, *m = &s->missed;
+    return r->accuracy > 0 && m->accuracy > 0 && m->ws < r->ws && m->order < FMM_LAST_SAMPLED;
+}
+
 /* The accuracy to be asked of the model next: what it predicts is taken to be wrong by as much as it was, or, between
  * two with the same ws, by a power of what it predicts. */
 static double next_accuracy(const search* s)
@@ -144,6 +154,10 @@ static double next_accuracy(const search* s)
     {
         const double between = log(c_aim / r->excess) / log(m->excess / r->excess);
         return r->predicted * pow(m->predicted / r->predicted, between) / c_predicted;
+    }
+    if (may_raise_order(s))
+    {
+        return m->predicted / c_predicted / fmax(m->excess / c_aim, c_orders);
     }
     if (r->accuracy > 0)
     {
@@ -163,19 +177,17 @@ static int is_found(const search* s, double next)
 static void take(search* s, double accuracy)
 {
     const double error = fmm_larger_error(&s->last);
-    const trial  made  = {accuracy, s->last.predicted_error, error / (c_margin * s->asked.accuracy), s->last.separation,
-                          s->ws};
+    const trial  made  = {accuracy,      s->last.predicted_error, error / (c_margin * s->asked.accuracy),
+                          s->last.order, s->last.separation,      s->ws};
     const int    good  = made.excess <= 1;
     if (good || (s->reached.accuracy <= 0 && !(error >= fmm_larger_error(&s->best))))
     {
         s->best = s->last;
     }
     *(good ? &s->reached : &s->missed) = made;
-    if (s->reached.accuracy > 0 && s->missed.accuracy > 0)
-    {
-        /* errors with ws = 1 tell nothing of those with ws = 2, and the model would take the cheaper one that missed */
-        s->ws = s->reached.ws;
-    }
+    /* errors with ws = 1 tell nothing of those with ws = 2, and the model would take the cheaper one that missed */
+    const int stays = s->reached.accuracy > 0 && s->missed.accuracy > 0 && !may_raise_order(s);
+    s->ws           = stays ? s->reached.ws : s->asked.separation;
 }
 
 /* Plans until one is found. *at: the accuracy that the last one was made with. */

@@ -24,6 +24,14 @@ typedef struct fmm_known_errors
     } shapes[FMM_KNOWN_SHAPES];
 } fmm_known_errors;
 
+enum
+{
+    /* With ws = 1 single pairs in facing corners have more of an error the higher the order is, which the model does
+     * not tell. At this order a hundredth of the particles has 0.7 to 0.9 of the mean square of errors, and a sample of
+     * 2,000 still measures it. */
+    FMM_LAST_SAMPLED = 18
+};
+
 /* What is measured of a plan. */
 enum
 {

@@ -26,11 +26,7 @@ static const double c_unevenness = 1.2;
 
 enum
 {
-    c_numMost = sizeof(c_most) / sizeof(c_most[0]),
-    /* With ws = 1 single pairs in facing corners have more of an error the higher the order is, which the model does
-     * not tell (c_lastOrderWs1 in tune.c). At this order a hundredth of the particles has 0.7 to 0.9 of the mean square
-     * of errors, and a sample of 2,000 still measures it. */
-    c_lastSampled = 18
+    c_numMost = sizeof(c_most) / sizeof(c_most[0])
 };
 
 /* Occupancy of the leaves of a tree, by its depth; and of leaves of several levels. */
@@ -170,7 +166,7 @@ static void tune_divided(
 static int last_order(const fmm_problem* problem, int ws)
 {
     const int model = fmm_last_order(problem, ws), most = problem->costs->last_order[problem->options->precision];
-    return !problem->is_sampled || most < c_lastSampled || model > c_lastSampled ? model : c_lastSampled;
+    return !problem->is_sampled || most < FMM_LAST_SAMPLED || model > FMM_LAST_SAMPLED ? model : FMM_LAST_SAMPLED;
 }
 
 /* Tries the depths and orders that the options allow, and updates *best. */
