@@ -277,7 +277,7 @@ PY
         echo "$status" >"$log.status"
     }
     # Much of their time is Python's and grompp's, which have one thread: two run at once, but those that want all cores
-    scripts=() alone=(against_pme domains) threads=$(($(nproc) < 8 ? $(nproc) : 8))
+    scripts=() alone=(against_pme domains list_by_time) threads=$(($(nproc) < 8 ? $(nproc) : 8))
     for script in tests/mdrun/*.py; do
         name=$(basename "$script" .py)
         [ "$name" != harness ] || continue
