@@ -9,7 +9,6 @@
 
 #include "fmm/backend.h"
 #include "fmm/gmxfmm.h"
-#include "fmm/memory.h"
 #include "fmm/sizes.h"
 #include "fmm/state.h"
 #include "fmm/status.h"

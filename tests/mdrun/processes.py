@@ -71,7 +71,7 @@ def replicas(checks):
                            gen_temp=temperature, gen_seed=7 + number, continuation="no", **FMM)
         for name in ("run", "again"):
             gmx.grompp(own, settings, system, name=name)
-    done = run_on(4, folder, "run", "-multidir", "0", "1", "-replex", str(EXCHANGE))
+    done = run_on(4, folder, "run", "-multidir", "0", "1", "-replex", str(EXCHANGE), "-reseed", "1")
     if not checks.that(done.returncode == 0, "two simulations on two ranks each, with exchange of states: mdrun ends well"):
         print((done.stdout + done.stderr)[-2000:])
         return
