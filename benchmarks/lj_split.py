@@ -2,16 +2,17 @@
 """Speed of mdrun with Lennard-Jones of all pairs of atoms and with fmm-lj = split -> lj-split.json, and of PME.
 
 Usage: lj_split.py OUT SYSTEM STEPS [ROUNDS [gpu]]; SYSTEM: waterN (CHARMM's TIP3P, 648 N^3 atoms), protein (a membrane protein as
-CHARMM-GUI writes it) or bilayer (its lipids and water). Runs of PME, full and split take turns; the second half of each is timed.
-With gpu all that can be is on a GPU, PME's and full's lists are of 100 steps, and split also runs by mdrun's default options. The
-record, with what mdrun said of errors and lists, takes the place of the system's in OUT. Needs GMXFMM_GMX.
+CHARMM-GUI writes it), protein18 (18 copies), bilayer (its lipids and water) or amber (a protein with AMBER's force field). Runs of PME,
+full and split take turns; the second half of each is timed. With gpu all that can be is on a GPU, PME's and full's lists are of 100
+steps, and PME and split also run by mdrun's default options; with GROMACS 2026.3 the others run with GMX_CUDA_GRAPH, too. The record,
+with what mdrun said of errors and lists, takes the place of the system's in OUT. Needs GMXFMM_GMX.
 """
 import json
 import re
 import sys
 
 import mdrun_systems  # also finds the harness
-from harness import CORES, FMM, NTOMP, changed, device, gpus, made, need, read_log, work_folder
+from harness import CORES, FMM, NTOMP, changed, device, gpus, made, need, read_log, version, work_folder
 
 KINDS = {"PME": {"coulombtype": "PME"}, "FMM, full": FMM, "FMM, split": {**FMM, "fmm-lj": "split"}}
 
@@ -35,8 +36,10 @@ def options(name, kind):
 
 
 def system_of(gmx, name, folder, is_on_gpu):
-    if name == "protein":
-        return mdrun_systems.membrane_protein(gmx, folder)
+    if name.startswith("protein"):
+        return mdrun_systems.membrane_protein(gmx, folder, (3, 3, 2) if name == "protein18" else (1, 1, 1))
+    if name == "amber":
+        return mdrun_systems.amber_protein(gmx, folder)
     if name == "bilayer":
         return mdrun_systems.bilayer(gmx, folder, ["-nb", "gpu", "-ntomp", str(CORES)] if is_on_gpu else [])
     return mdrun_systems.tip3p(gmx, folder, int(name.removeprefix("water")))
@@ -52,14 +55,17 @@ def main():
     for kind, settings in KINDS.items():
         gmx.grompp(folder, changed(system.mdp, nsteps=steps, nstlist=20, gen_vel="yes", continuation="no", **settings), system,
                    name=kind.replace(", ", "-"))
+    graphs = (False, True) if is_on_gpu and version(gmx) != "2022.5" else (False,)
     for _ in range(rounds):
         for kind in KINDS:
             file = kind.replace(", ", "-")
-            gmx.mdrun(folder, "-resethway", "-noconfout", "-notunepme", *ways[kind], name=file, nb="gpu" if is_on_gpu else "cpu", threads=CORES if is_on_gpu else NTOMP)
-            speeds.setdefault(kind, []).append(speed(folder, file))
-        if is_on_gpu:
-            gmx("mdrun", "-s", "FMM-split.tpr", "-deffnm", "default", "-ntomp", str(CORES), "-resethway", "-noconfout", folder=folder)
-            speeds.setdefault("FMM, split, default options", []).append(speed(folder, "default"))
+            for graph in graphs:
+                gmx.mdrun(folder, "-resethway", "-noconfout", "-notunepme", *ways[kind], name=file, nb="gpu" if is_on_gpu else "cpu",
+                          threads=CORES if is_on_gpu else NTOMP, env={"GMX_CUDA_GRAPH": "1"} if graph else None)
+                speeds.setdefault(kind + ", graph" * graph, []).append(speed(folder, file))
+        for kind in ("PME", "FMM, split") if is_on_gpu else ():
+            gmx("mdrun", "-s", kind.replace(", ", "-") + ".tpr", "-deffnm", "default", "-ntomp", str(CORES), "-resethway", "-noconfout", folder=folder)
+            speeds.setdefault(kind + ", default options", []).append(speed(folder, "default"))
     split = read_log(folder, "FMM-split")
     record = {"system": system.name, **made(), **({"gpu": gpus(), "options": ways} if is_on_gpu else {}), "steps": int(steps),
               "ns_per_day": speeds, "lists": {kind: lists(read_log(folder, kind.replace(", ", "-"))) for kind in KINDS},

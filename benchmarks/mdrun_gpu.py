@@ -11,7 +11,7 @@ For each system, made and equilibrated here:
 3. FMM: every setting that is no less exact than that PME; then nstlist and threads. Reaction field, for the record.
 4. The best of PME and of FMM in turns: these are the figures; the others only choose. Where hydrogens have Lennard-Jones, FMM with
    it of groups (fmm-lj = split), too.
-5. Of the systems that users have, both as mdrun runs them when it is given a number of threads and nothing else.
+5. Both as mdrun runs them when it is given a number of threads and nothing else, where the system has `defaults`.
 OUTPUT, a list of records, is written after each of these measurements. What it has of the same commit is not measured again, so
 that a run that was stopped goes on; other records are kept. Beside it, the ends of the md.log files in mdrun-logs.tar.gz.
 
@@ -20,8 +20,8 @@ output every 1000 and energies every 100 steps. Of GROMACS 2026.3 the records ha
 best with 2022.5 (--fmm-settings-of). What a record has:
 pme_ns_per_day, fmm_ns_per_day, reaction_field_ns_per_day  from md.log, the second half of a run of some seconds (-resethway); of PME
     and FMM the median of runs in turns (..._runs). PME: order 4, ewald-rtol 1e-5, its own tuning off; nstlist 100 and 200, 8 and 16
-    threads, in systems of users bonded interactions on GPU and CPU
-pme_default_ns_per_day, fmm_default_ns_per_day  a number of threads and no other option, in systems of users
+    threads, in systems of users bonded interactions on GPU and CPU; in GROMACS 2026.3 with and without GMX_CUDA_GRAPH (`graph`)
+pme_default_ns_per_day, fmm_default_ns_per_day  a number of threads and no other option
 rlist            of a timing: the radius of the (outer) pair list and how often it is made
 pme_force_error, fmm_force_error  RMS difference of the forces of one frame from tight PME (order 8, rcoulomb 1.2 nm, spacing 0.08 nm,
     ewald-rtol 1e-7), over the RMS Coulomb force without intramolecular pairs; of more than 300,000 atoms on a smaller system of the
@@ -80,7 +80,8 @@ class Case:
 def water_case(copies, thorough):
     big = 648 * copies ** 3 > ERROR_ATOMS
     return Case(lambda gmx, folder: mdrun_systems.water(gmx, folder, copies),
-                (lambda gmx, folder: mdrun_systems.water(gmx, folder, 5)) if big else None, seconds=4.0 if thorough else 3.0, thorough=thorough)
+                (lambda gmx, folder: mdrun_systems.water(gmx, folder, 5)) if big else None, seconds=4.0 if thorough else 3.0, thorough=thorough,
+                defaults=copies in (2, 5, 12))
 
 
 CASES = {f"water{n}": water_case(n, thorough=n in (5, 12)) for n in (2, 3, 4, 5, 6, 8, 10, 12, 15, 25)}
@@ -94,7 +95,7 @@ CASES["protein18"] = Case(lambda gmx, folder: mdrun_systems.membrane_protein(gmx
 CASES["amber"] = Case(mdrun_systems.amber_protein, bondeds=("gpu", "cpu"), defaults=True)
 CASES["droplets"] = Case(lambda gmx, folder: mdrun_systems.droplets(gmx, folder, 2, 125001, 40.0),
                          lambda gmx, folder: mdrun_systems.droplets(gmx, folder, 1, 125001, 40.0), ladder=SPARSE_LADDER, settings=tuple(SPARSE),
-                         thorough=False, estimate=1.5e-5)
+                         thorough=False, estimate=1.5e-5, defaults=True)
 
 
 class OutOfTime(Exception):
@@ -283,9 +284,10 @@ class Run:
         # The figures: runs in turns, so that a disturbance of the machine meets both.
         best_of = {"pme": pme, "fmm": fmm, **({"fmm_split": split} if split else {})}
         found = {method: [best] for method, best in best_of.items()}
-        for repeat in range(1, 5 if self.name in self.bench.found else 3 if self.case.thorough else 2):
+        for repeat in range(1, 3 if self.name in self.bench.found or self.case.thorough else 2):
             for method, best in best_of.items():
-                found[method].append(self.time(best["method"], best["settings"], best["nstlist"], best["threads"], repeat, best["bonded"]))
+                found[method].append(self.time(best["method"], best["settings"], best["nstlist"], best["threads"], repeat, best["bonded"],
+                                               best.get("graph", False)))
         for method, runs in found.items():
             speeds = [r["ns_per_day"] for r in runs if "ns_per_day" in r]
             self.record[method + "_ns_per_day"], self.record[method + "_ns_per_day_runs"] = statistics.median(speeds), speeds
@@ -298,7 +300,7 @@ class Run:
 
     def set_result(self, method, best):
         self.record[method + "_ns_per_day"] = best.get("ns_per_day")
-        self.record.setdefault("settings", {})[method] = {k: best[k] for k in ("settings", "nstlist", "threads", "bonded", "rlist", "command", "chosen")
+        self.record.setdefault("settings", {})[method] = {k: best[k] for k in ("settings", "nstlist", "threads", "bonded", "graph", "rlist", "command", "chosen")
                                                                if k in best}
         self.bench.store()
 
@@ -307,7 +309,13 @@ class Run:
         best = self.bench.found.get(self.name, {}).get(result)
         if not best:
             return search()
-        return self.time(result.split("_")[0], best["settings"], best["nstlist"], best["threads"], bonded=best.get("bonded"))
+        method = result.split("_")[0]
+        return self.best(method, [self.time(method, best["settings"], best["nstlist"], best["threads"], bonded=best.get("bonded"), graph=graph)
+                                  for graph in self.graphs()])
+
+    def graphs(self):
+        """Whether steps are launched as graphs, where they can be both."""
+        return (False, True) if self.bench.common["gromacs"] != "2022.5" and not self.cpu else (False,)
 
     def search(self, method, candidates, nstlist, threads):
         """The fastest of these settings, and then of the lists and threads. The ladder of PME is left where it only leads down."""
@@ -328,6 +336,9 @@ class Run:
         best = self.best(method, tried)
         for other in self.case.bondeds[1:]:
             tried.append(self.time(method, best["settings"], best["nstlist"], best["threads"], bonded=other))
+        best = self.best(method, tried)
+        tried += [self.time(method, best["settings"], best["nstlist"], best["threads"], bonded=best["bonded"], graph=graph)
+                  for graph in self.graphs()[1:]]
         return self.best(method, tried)
 
     def best(self, method, tried):
@@ -350,27 +361,27 @@ class Run:
         return ["-nb", "gpu", *{"pme": ["-pme", "gpu", "-notunepme"], "fmm": ["-fmm", "gpu"], "reaction_field": []}[method],
                 *(["-bonded", bonded] if bonded else []), *(["-update", "gpu"] if self.case.update == "gpu" else [])]
 
-    def time(self, method, settings, nstlist, threads, repeat=0, bonded=None):
+    def time(self, method, settings, nstlist, threads, repeat=0, bonded=None, graph=False):
         """One run, the second half of which is timed; found in the record if it was made before. nstlist None: mdrun chooses it and
-        where its tasks run."""
+        where its tasks run. graph: with GMX_CUDA_GRAPH, by which GROMACS 2026.3 launches whole steps as graphs."""
         bonded = bonded or (self.case.bondeds[0] if self.case.bondeds and nstlist else None)
         for known in self.record["tried"]:
-            if (known["method"], identity(known["settings"]), known["nstlist"], known["threads"], known["repeat"], known["bonded"]) == (
-                    method, identity(settings), nstlist, threads, repeat, bonded):
+            if (known["method"], identity(known["settings"]), known["nstlist"], known["threads"], known["repeat"], known["bonded"],
+                    known.get("graph", False)) == (method, identity(settings), nstlist, threads, repeat, bonded, graph):
                 return known
         self.check_time(self.longest)
         began = time.monotonic()
-        entry = {"method": method, "settings": settings, "nstlist": nstlist, "threads": threads, "repeat": repeat, "bonded": bonded}
+        entry = {"method": method, "settings": settings, "nstlist": nstlist, "threads": threads, "repeat": repeat, "bonded": bonded, "graph": graph}
         label = f"{method}-{len(self.record['tried'])}"
         try:
             tpr = self.tpr(method, settings)
-            steps = self.bench.options.steps or math.ceil(1e3 * self.case.seconds / self.ms_per_step(method, settings) / 400) * 400
+            steps = self.bench.options.steps or math.ceil(1e3 * (self.bench.options.seconds or self.case.seconds) / self.ms_per_step(method, settings) / 400) * 400
             if not nstlist:
                 steps *= 4 # PME is tuned in the first half
             command = ["mdrun", "-s", tpr + ".tpr", "-deffnm", "speed", "-ntmpi", "1", "-ntomp", str(threads), "-pin", "on",
                        *self.bench.pins(threads), *([*self.offload(method, bonded), "-nstlist", str(nstlist)] if nstlist else []), "-nsteps", str(steps), "-resethway", "-noconfout", "-maxh", "0.03"]
-            entry["command"] = "gmx " + " ".join(command)
-            self.gmx(*command, folder=self.folder)
+            entry["command"] = "GMX_CUDA_GRAPH=1 " * graph + "gmx " + " ".join(command)
+            self.gmx(*command, folder=self.folder, env={"GMX_CUDA_GRAPH": "1"} if graph else None)
             log = read_log(self.folder, "speed")
             info = run_info(self.folder, "speed", float(self.system.mdp["dt"]))
             entry.update(ns_per_day=info["ns_per_day"], ms_per_step=info["ms_per_step"], steps_timed=steps // 2, rlist=list_radius(log))
@@ -389,7 +400,7 @@ class Run:
         self.longest = max(self.longest, time.monotonic() - began)
         speed = f"{entry['ns_per_day']:9.2f} ns/day" if "failed" not in entry else "FAILED " + entry["failed"]
         shown = ", ".join(f"{k} {v}" for k, v in settings.items() if k not in ("coulombtype", "pme-order", "ewald-rtol"))
-        self.say(f"{method:14} nstlist {nstlist} threads {threads:2} {speed}  {shown}  ({time.monotonic() - began:.0f} s)")
+        self.say(f"{method + ' graph' * graph:14} nstlist {nstlist} threads {threads:2} {speed}  {shown}  ({time.monotonic() - began:.0f} s)")
         return entry
 
     def ms_per_step(self, method, settings):
@@ -515,8 +526,9 @@ def main():
     parser.add_argument("--threads", default="8,16", help="numbers of OpenMP threads to try")
     parser.add_argument("--nstlist", default="100,200", help="list update intervals to try")
     parser.add_argument("--fmm-settings-of", metavar="RESULTS", help="of FMM try only what is best in these results, and what it chooses by itself")
-    parser.add_argument("--best-of", metavar="RESULTS", help="what was best in these results, in five turns, without a search")
+    parser.add_argument("--best-of", metavar="RESULTS", help="what was best in these results, in three turns, without a search")
     parser.add_argument("--steps", type=int, default=0, help="steps of a timing (default: some seconds)")
+    parser.add_argument("--seconds", type=float, default=0, help="of a timing (default: those of the system, three or four)")
     parser.add_argument("--equilibration", type=int, default=1000, help="steps of 2 fs before the measurements")
     parser.add_argument("--pin-offset", type=int, help="the first of this program's cores, where others run beside it (mdrun's -pinoffset)")
     parser.add_argument("--cpu", action="store_true", help="all on the CPU: to try this program where there is no GPU")

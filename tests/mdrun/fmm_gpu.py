@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """mdrun -fmm gpu gives what -fmm cpu and tight PME give: in every kind of box, by every method, and in everything mdrun does.
 
-fmm_gpu.py [SECTION]...   sections: forces, methods, measured, slabs, runs, virial, coupling, modes, choice, devices, drift, long (default: all but long)
+fmm_gpu.py [SECTION]...   sections: forces, methods, measured, slabs, runs, virial, coupling, modes, choice, devices, graphs, drift, long (default: all but long)
 Needs a GPU. The reference is tight PME in mixed precision on the CPU, whose force error is about 1e-5.
 """
 import collections
@@ -11,7 +11,7 @@ import shutil
 import sys
 import traceback
 
-from harness import (COUPLING, FMM, NO_COULOMB, TIGHT_MIXED, Failure, Point, alike, changed, chosen_settings, compare, complaint, drift, environment, fmm_on,
+from harness import (COUPLING, FMM, NO_COULOMB, TIGHT_MIXED, Failure, Point, alike, changed, charmm_water, chosen_settings, compare, complaint, drift, environment, fmm_on,
                      fmm_parameters, force_error, gpus, leaving, main, make_frames, mean, measured_error, need, need_gpu, read_log, read_trr, regression,
                      rms_distance, rock_salt, single_points, version, water, without_swaps, work_folder)
 
@@ -620,6 +620,45 @@ def choice_of_gpus(checks):
 
 # ---------------------------------------------------------------------------------------------------------------------- drift
 
+def graphs(checks):
+    """Whole steps as GPU graphs of mdrun's (GMX_CUDA_GRAPH): atoms move as without, and forces of the run's own frames are right."""
+    if version(gmx) == "2022.5":
+        print("SKIP graphs of whole steps: GROMACS 2022.5 has none")
+        return
+    for what, make, settings in (("water", lambda folder: water(gmx, folder, (2, 2, 3)), {}),
+                                 ("octree", lambda folder: water(gmx, folder, (2, 2, 3)), {"fmm-m2l": "rotation"}),
+                                 ("swap_z", lambda folder: regression("complex/swap_z"), {}),
+                                 ("Lennard-Jones of groups", lambda folder: charmm_water(gmx, folder, (2, 2, 3)), {"fmm-lj": "split"})):
+        folder = work_folder("graphs-" + what.split()[0])
+
+        def one(c):
+            system = make(folder)
+            # Steps 49 and 98 are between pair searches, with cells 24 and 23 steps old, of 25
+            mdp = changed(without_output(system.mdp), nsteps=98, dt=0.002, nstlist=50, nstxout=49, nstvout=49, nstfout=49, nstenergy=50,
+                          nstcalcenergy=50, ld_seed=1, tcoupl="no", **FMM)
+            mdp.update(settings)
+            gmx.grompp(folder, mdp, system, name="run")
+            frames, energies = [], []
+            for env in (None, {"GMX_CUDA_GRAPH": "1"}):
+                gmx.mdrun(folder, *GPU, *alike(gmx), "-bonded", "gpu", "-update", "gpu", "-nstlist", "50", nb="gpu", name="run", env=env)
+                frames.append(read_trr(folder + "/run.trr"))
+                energies.append(gmx.energies(folder, ["Total Energy"], name="run"))
+            c.that(re.search(r"^ *MD Graph", read_log(folder, "run"), re.M) is not None, f"{what}: md.log counts graphs of whole steps")
+            moved = rms_distance(frames[0][2].x, frames[0][0].x, frames[0][0].box)
+            c.below(f"{what}: positions after 98 steps, in which the atoms moved by {moved:.3f} nm, RMS difference with graphs and without",
+                    rms_distance(frames[1][2].x, frames[0][2].x, frames[0][0].box), 1e-3 * moved, "nm",
+                    "rounding in another order, as pair kernels add; a step with other cells' forces is off by far more")
+            change = abs(energies[1][-1]["Total Energy"] - energies[0][-1]["Total Energy"]) / abs(energies[0][-1]["Total Energy"])
+            c.below(f"{what}: total energy, relative difference with graphs and without", change, 1e-5, "", "rounding")
+            if "fmm-lj" not in settings:  # tight PME of own_frames() has other Lennard-Jones forces
+                own_frames(c, what, folder, system, frames[1], [1, 2])
+        attempt(checks, what, one)
+    for kind, section in (("constant pressure", coupling), ("virial", virial)):
+        with environment(GMX_CUDA_GRAPH="1"):
+            print(f"      {kind}, with graphs of whole steps:")
+            section(checks)
+
+
 def equilibrated(folder, system):
     """The system after 5 ps with PME; a .trr's name."""
     mdp = changed(without_output(system.mdp), nsteps=2500, nstxout=2500, nstvout=2500, tcoupl="V-rescale", tc_grps="System", tau_t=0.2, ref_t=300,
@@ -682,7 +721,7 @@ def long(checks):
 
 
 SECTIONS = {"forces": forces, "methods": methods, "measured": measured, "slabs": slabs, "runs": runs, "virial": virial, "coupling": coupling, "modes": modes, "choice": choice,
-            "devices": devices, "drift": drift_of_both, "long": long}
+            "devices": devices, "graphs": graphs, "drift": drift_of_both, "long": long}
 
 
 def test(checks):

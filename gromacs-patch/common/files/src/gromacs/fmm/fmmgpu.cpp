@@ -73,6 +73,9 @@ public:
         }
     }
 
+    //! The first step after a change has work that the others do not have
+    static constexpr int c_numBeforeUpdate = 1;
+
     //! Says that the work has changed
     void outdate()
     {
@@ -145,9 +148,6 @@ private:
 #else
     static constexpr unsigned long long c_graphFlags = 0;
 #endif
-
-    //! The first step after a change has work that the others do not have
-    static constexpr int c_numBeforeUpdate = 1;
 
     cudaGraphExec_t graph_ = nullptr;
     //! Whether the work has changed since the graph was recorded
@@ -460,6 +460,11 @@ void* FmmGpu::endSites()
 
 void FmmGpu::enqueueRepeated(bool withEnergy, bool withVirial, const std::function<void(bool, bool)>& enqueue)
 {
+    if (isInGraph())
+    {
+        enqueue(withEnergy, withVirial);
+        return;
+    }
     impl_->numRepeated_++;
     for (int energy = 0; energy < 2; energy++)
     {
@@ -477,6 +482,19 @@ void FmmGpu::enqueueRepeated(bool withEnergy, bool withVirial, const std::functi
             }
         }
     }
+}
+
+bool FmmGpu::isRepeating() const
+{
+    return impl_->numRepeated_ >= RepeatedWork::c_numBeforeUpdate;
+}
+
+bool FmmGpu::isInGraph() const
+{
+    cudaStreamCaptureStatus status = cudaStreamCaptureStatusNone;
+    checkDeviceError(cudaStreamIsCapturing(impl_->stream_.stream(), &status),
+                     "Whether a graph is recorded could not be asked.");
+    return status != cudaStreamCaptureStatusNone;
 }
 
 void FmmGpu::markAssignmentBegun()

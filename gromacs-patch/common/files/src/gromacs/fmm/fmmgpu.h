@@ -141,7 +141,8 @@ public:
      *
      * After some steps the work is recorded as a graph, which takes the host a
      * fraction of the time. Then it must be the same at each call, with the
-     * same addresses, until forgetRepeated() is called.
+     * same addresses, until forgetRepeated() is called. While a graph of
+     * mdrun's is recorded the work becomes part of that.
      *
      * \param[in] withEnergy  Whether the step gives the energy
      * \param[in] withVirial  Whether the step gives the virial
@@ -149,6 +150,10 @@ public:
      *                        allocating memory; its arguments are whether with energy and virial
      */
     void enqueueRepeated(bool withEnergy, bool withVirial, const std::function<void(bool, bool)>& enqueue);
+    //! Returns whether the next such work has nothing in it that is there once after a change
+    bool isRepeating() const;
+    //! Returns whether what comes into the stream is recorded for a graph of mdrun's
+    bool isInGraph() const;
     //! Says that what an assignment of atoms to cells begins with is in stream()
     void markAssignmentBegun();
     //! Puts the rest of it into a stream of its own, behind that; it is repeated as with enqueueRepeated()

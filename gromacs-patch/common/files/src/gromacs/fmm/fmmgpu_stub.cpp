@@ -141,6 +141,16 @@ void FmmGpu::enqueueRepeated(bool /*withEnergy*/,
 {
 }
 
+bool FmmGpu::isRepeating() const
+{
+    return false;
+}
+
+bool FmmGpu::isInGraph() const
+{
+    return false;
+}
+
 void FmmGpu::markAssignmentBegun() {}
 
 void FmmGpu::enqueueAssignment(const std::function<void()>& /*enqueue*/) {}

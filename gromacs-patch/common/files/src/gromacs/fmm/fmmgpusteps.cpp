@@ -42,6 +42,7 @@ void FmmGpuSteps::setAtoms(int numAtoms, bool havePerturbedCharges)
 {
     gpu_->setNumAtoms(numAtoms);
     forgetRepeated();
+    numDevices_           = plan_.info().num_devices;
     haveAtomsChanged_     = true;
     isAssigning_          = false; // The plan forgets it, too
     havePerturbedCharges_ = havePerturbedCharges;
@@ -64,10 +65,22 @@ void FmmGpuSteps::setSites(FmmSites* sites, const FmmSiteLists& lists, const Fmm
     box_       = box;
 }
 
-void FmmGpuSteps::searchSites(const void* x)
+bool FmmGpuSteps::isSitesSearchDue(const int64_t step) const
+{
+    return sites_ != nullptr && siteLists_.interval > 0 && step - sitesSearchStep_ >= siteLists_.interval;
+}
+
+bool FmmGpuSteps::mayBeInGraph(const int64_t step) const
+{
+    const bool isAsRecorded = numChangesInGraph_ < 0 || numChangesInGraph_ == numChanges_;
+    return isAsRecorded && gpu_->isRepeating() && numDevices_ == 1 && !isAssigning_
+           && !haveAtomsLeft_ && !isSitesSearchDue(step);
+}
+
+void FmmGpuSteps::searchSites(const void* x, const int64_t step)
 {
     sites_->search(x, box_, gpu_->stream());
-    numSinceSitesSearch_ = 0;
+    sitesSearchStep_ = step;
     if (sites_->graphVersion() != sitesVersion_)
     {
         sitesVersion_ = sites_->graphVersion();
@@ -93,6 +106,7 @@ void FmmGpuSteps::forgetRepeated()
 {
     repeatedX_    = nullptr;
     graphVersion_ = gmxfmm_graph_version(plan_.get());
+    numChanges_++;
     gpu_->forgetRepeated();
 }
 
@@ -235,9 +249,13 @@ void FmmGpuSteps::measureTimes(const void* x)
     times_              = times;
 }
 
-void FmmGpuSteps::enqueue(const void* x, FmmAssignment assignment, const StepWorkload& stepWork)
+void FmmGpuSteps::enqueue(const void* x, FmmAssignment assignment, const StepWorkload& stepWork, const int64_t step)
 {
     const bool isFirst = haveAtomsChanged_;
+    if (stepWork.doNeighborSearch || stepWork.computeVirial)
+    {
+        numChangesInGraph_ = -1;
+    }
     endAssignment();
     if (assignment == FmmAssignment::AtSearch)
     {
@@ -253,14 +271,15 @@ void FmmGpuSteps::enqueue(const void* x, FmmAssignment assignment, const StepWor
         beginAssignment(x);
     }
     numSinceSearch_++;
-    if (sites_ != nullptr
-        && (assignment == FmmAssignment::AtSearch
-            || (siteLists_.interval > 0 && numSinceSitesSearch_ >= siteLists_.interval)))
+    if (sites_ != nullptr && (assignment == FmmAssignment::AtSearch || isSitesSearchDue(step)))
     {
-        searchSites(x);
+        searchSites(x, step);
     }
-    numSinceSitesSearch_++;
     enqueueEvaluation(x, needEnergy(stepWork), stepWork.computeVirial);
+    if (gpu_->isInGraph())
+    {
+        numChangesInGraph_ = numChanges_;
+    }
     if (isAssigning_)
     {
         gpu_->enqueueAssignment(

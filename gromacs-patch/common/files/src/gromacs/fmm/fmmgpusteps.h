@@ -75,8 +75,17 @@ public:
      * \param[in] x           Address of the coordinates on the device
      * \param[in] assignment  Whether atoms are to be assigned to cells
      * \param[in] stepWork    What is wanted
+     * \param[in] step        Number of the step
      */
-    void enqueue(const void* x, FmmAssignment assignment, const StepWorkload& stepWork);
+    void enqueue(const void* x, FmmAssignment assignment, const StepWorkload& stepWork, int64_t step);
+    /*! \brief Returns whether this step is one that mdrun's graphs of whole steps may have in them
+     *
+     * Not while atoms are assigned to cells, nor where pairs of sites are
+     * searched. When something changes that a recorded step has in it, no step
+     * is until the next one with a pair search or a virial: there mdrun forgets
+     * its graphs.
+     */
+    bool mayBeInGraph(int64_t step) const;
     //! See FmmSolver::waitAndReduceGpu()
     void waitAndReduce(const StepWorkload& stepWork, ForceWithVirial* forceWithVirial, gmx_enerdata_t* enerd);
     //! See FmmSolver::waitAndAddVirial()
@@ -124,8 +133,10 @@ private:
     //! Waits for what was sent to the host at this step, and returns the sums in it; throws when the step has failed
     FmmStepSums waitForSums(const StepWorkload& stepWork);
 
+    //! Returns whether pairs of sites are to be listed at a step without pair search
+    bool isSitesSearchDue(int64_t step) const;
     //! Lists pairs of sites
-    void searchSites(const void* x);
+    void searchSites(const void* x, int64_t step);
 
     const FmmPlan& plan_;
     FmmGpu*        gpu_;
@@ -133,13 +144,15 @@ private:
     FmmSites*    sites_ = nullptr;
     FmmSiteLists siteLists_;
     FmmBox       box_ = {};
-    //! Steps since their pairs were listed
-    int numSinceSitesSearch_ = 0;
+    //! The step at which their pairs were listed
+    int64_t sitesSearchStep_ = 0;
     //! Of the last step with sums
     double energyOfSites_ = 0;
     //! FmmSites::graphVersion() of the graphs of steps
     int            sitesVersion_ = 0;
     gmx_wallcycle* wcycle_;
+    //! GPUs of the plan
+    int numDevices_ = 1;
     //! Whether atoms have been changed since they were assigned to cells
     bool haveAtomsChanged_ = true;
     //! Whether a step has found that atoms have left their cells
@@ -151,7 +164,9 @@ private:
     //! Address of the coordinates that was last given to setAddress()
     const void* repeatedX_ = nullptr;
     //! gmxfmm_graph_version() of the graphs of steps
-    int64_t                    graphVersion_ = 0;
+    int64_t graphVersion_ = 0;
+    //! Times that something in a recorded step changed, and how many there were when mdrun recorded one, -1: it has none
+    int64_t                    numChanges_ = 0, numChangesInGraph_ = -1;
     std::optional<FmmGpuTimes> times_;
     //! Of the first GPU's share, from the third pair search on, if there are several
     std::optional<FmmShareTuner> shareTuner_;

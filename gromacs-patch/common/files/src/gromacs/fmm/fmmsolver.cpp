@@ -907,10 +907,23 @@ public:
         }
     }
 
+    //! See FmmSolver::mayBeInGraph()
+    bool mayBeInGraph(int64_t step)
+    {
+        numEvaluations_++;
+        countedStep_ = step;
+        // The host makes molecules whole, and computes what perturbed charges add
+        return !isGivenByHost_ && !perturbation_ && !assignments_.isDueBetweenSearches(step)
+               && gpuSteps_->mayBeInGraph(step);
+    }
+
     //! Puts all of a step into the stream of the GPU
     void enqueue(const void* x, const matrix box, const StepWorkload& stepWork, int64_t step)
     {
-        numEvaluations_++;
+        if (std::exchange(countedStep_, -1) != step)
+        {
+            numEvaluations_++;
+        }
         setBox(box);
         if (perturbation_)
         {
@@ -922,7 +935,7 @@ public:
         }
         const FmmAssignment assignment = assignments_.due(stepWork, step);
         isToAssign_                    = assignment != FmmAssignment::No;
-        gpuSteps_->enqueue(x, assignment, stepWork);
+        gpuSteps_->enqueue(x, assignment, stepWork, step);
         if (isToAssign_)
         {
             watchDensity();
@@ -1021,8 +1034,12 @@ public:
     real occupiedVolume_;
     //! Coordinates of the .tpr, kept where charges are perturbed
     std::vector<RVec> startX_;
-    //! Evaluations so far
+    //! Evaluations so far, also by graphs of mdrun's
     int64_t numEvaluations_ = 0;
+    //! The step that mayBeInGraph() counted last
+    int64_t countedStep_ = -1;
+    //! Whether the host gave the coordinates of the last step on a GPU
+    bool isGivenByHost_ = false;
     //! What checkpoints keep: that of keepChoice(), or before there is one an own one
     FmmChoice  ownChoice_;
     FmmChoice* choice_ = &ownChoice_;
@@ -1385,8 +1402,14 @@ void FmmSolver::launchGpuWithHostCoordinates(ArrayRef<const RVec> x,
                                              int64_t              step)
 {
     startLaunchCounter(impl_->wcycle_);
+    impl_->isGivenByHost_ = true;
     impl_->enqueue(impl_->gpu_->upload(x), box, stepWork, step);
     stopLaunchCounter(impl_->wcycle_);
+}
+
+bool FmmSolver::mayBeInGraph(const int64_t step)
+{
+    return impl_->mayBeInGraph(step);
 }
 
 DeviceBuffer<RVec> FmmSolver::gpuForces() const

@@ -268,6 +268,13 @@ public:
                                       const StepWorkload&  stepWork,
                                       int64_t              step);
 
+    /*! \brief Returns whether mdrun may record this step as a graph, or launch one that was recorded instead of it
+     *
+     * With the FMM on a GPU, at a step without pair search and virial, before
+     * launchGpu(), which is not called for a step that a graph does.
+     */
+    bool mayBeInGraph(int64_t step);
+
     //! Returns the forces on the device, in the order of atoms, which launchGpu() overwrites
     DeviceBuffer<RVec> gpuForces() const;
     //! Returns the event that marks that these are complete

@@ -158,6 +158,11 @@ void FmmSolver::launchGpuWithHostCoordinates(ArrayRef<const RVec> /*x*/,
 {
 }
 
+bool FmmSolver::mayBeInGraph(int64_t /*step*/)
+{
+    return false;
+}
+
 DeviceBuffer<RVec> FmmSolver::gpuForces() const
 {
     return {};

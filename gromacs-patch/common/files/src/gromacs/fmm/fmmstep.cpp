@@ -57,15 +57,19 @@ void addFmmSums(double              energyNear,
     }
 }
 
-FmmAssignment FmmAssignments::due(const StepWorkload& stepWork, int64_t step)
+bool FmmAssignments::isDueBetweenSearches(int64_t step) const
 {
     // Counted from the last pair search, at which checkpoints are written, so that a continued
     // run assigns at the same steps. With multiple time stepping not all steps come here.
+    return haveAtomsLeft_
+           || (maxStepsInCells_ > 0
+               && (step - searchStep_) / maxStepsInCells_ != (assignStep_ - searchStep_) / maxStepsInCells_);
+}
+
+FmmAssignment FmmAssignments::due(const StepWorkload& stepWork, int64_t step)
+{
     const bool isNew = stepWork.doNeighborSearch || haveAtomsChanged_;
-    const bool isDue = isNew || haveAtomsLeft_
-                       || (maxStepsInCells_ > 0
-                           && (step - searchStep_) / maxStepsInCells_
-                                      != (assignStep_ - searchStep_) / maxStepsInCells_);
+    const bool isDue = isNew || isDueBetweenSearches(step);
     if (isNew)
     {
         searchStep_ = step;

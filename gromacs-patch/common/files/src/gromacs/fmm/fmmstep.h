@@ -70,6 +70,8 @@ public:
     void atomsHaveChanged() { haveAtomsChanged_ = true; }
     //! Says that atoms have left their cells, so that they are to be assigned again as soon as possible
     void atomsHaveLeft() { haveAtomsLeft_ = true; }
+    //! Returns whether atoms are to be assigned to cells at a step without pair search
+    bool isDueBetweenSearches(int64_t step) const;
     //! Returns whether atoms are to be assigned to cells now, and takes note of it
     FmmAssignment due(const StepWorkload& stepWork, int64_t step);
 
