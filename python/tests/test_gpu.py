@@ -440,6 +440,29 @@ class Differentiated(WithTorch, unittest.TestCase):
             self.assertLess(rms_error(one, other), 3e-7)  # both have an error of 1e-7
         self.assertLess(rms_error(*slopes), 3e-7)
 
+    def test_dipoles_and_their_second_derivatives(self):
+        """Both devices ask for 1e-7 of the RMS force or torque; where dipoles move, a second derivative is a difference of these."""
+        from gmxfmm.torch import Coulomb
+        random = np.random.default_rng(7)
+        for cell in (None, 4 * (np.eye(3) + 0.05 * random.normal(size=(3, 3)))):
+            x, q = cloud(100) if cell is None else melt(4)
+            mu = random.normal(0, 0.03, x.shape)
+            given = (x, q, mu) if cell is None else (x, q, mu, cell)
+            ways = [random.normal(size=array.shape) for array in given]
+            found = []
+            for device in ("cpu", "cuda"):
+                function = Coulomb(accuracy=1e-7)
+                inputs = [self.torch.tensor(array, device=device, requires_grad=True) for array in given]
+                energy = function(*inputs[:2], *inputs[3:], dipoles=inputs[2])
+                first = self.torch.autograd.grad(energy, inputs, create_graph=True)
+                along = sum((one * self.torch.tensor(way, device=device)).sum() for one, way in zip(first[:2], ways))
+                second = self.torch.autograd.grad(along, inputs)
+                self.assertEqual({one.device.type for one in (*first, *second)}, {device})
+                found.append([one.detach().cpu().numpy() for one in (*first, *second)])
+            for number, (one, other) in enumerate(zip(*found)):
+                with self.subTest(periodic=cell is not None, number=number):
+                    self.assertLess(np.linalg.norm(one - other), 1e-6 * np.linalg.norm(other))
+
     def test_many_systems_and_a_cell_of_the_host(self):
         from gmxfmm.torch import Coulomb
         torch, (x, q) = self.torch, melt(2)
