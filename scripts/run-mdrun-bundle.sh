@@ -9,6 +9,7 @@
 #   devices    one and several GPUs: the same bits; parts of one GPU where there is one
 #   ranks      several ranks on one GPU, and with one each; one of its parts: ranks-forces ranks-runs ranks-coupling ranks-parts ranks-each
 #              ranks-choice
+#   graphs     whole steps as GPU graphs (GMX_CUDA_GRAPH), with GROMACS 2026.3
 #   drift      100 ps at constant energy; 1,000,000 steps
 # Benchmarks, into OUT/mdrun.json (a result of the same device in benchmarks/results is continued):
 #   water5 water12             81,000 and 1,119,744 atoms of SPC/E water, spc216.gro copied n times along each edge: 648 n^3 atoms; NVT, rvdw 1.0 nm
@@ -29,6 +30,8 @@
 # Into OUT/mdrun-ranks.json, only where it is asked for:
 #   speed-NAME  ranks and one rank of a system of mdrun_gpu.py, as water5, water12, protein18, FMM and PME; GMXFMM_GPUS: on so many GPUs
 #              (default: all), GMXFMM_RANKS: numbers of ranks (default: "1 2"), GMXFMM_STEPS (default 8000), GMXFMM_ROUNDS (default 3)
+# Into OUT/lj-split.json, only where it is asked for:
+#   split-NAME  Lennard-Jones of all pairs of atoms and of groups, in a system of lj_split.py, as protein; GMXFMM_STEPS, GMXFMM_ROUNDS as above
 # Into OUT/mdrun-slab.json:
 #   slab       81,000 atoms of water: a film without walls beside a box, 60 s, and FMM and PME between walls, 100 s; one of its parts:
 #              slab-film slab-walls
@@ -57,7 +60,7 @@ out=$(realpath -m "${2:?usage: run-mdrun-bundle.sh FOLDER OUT [PART]...}")
 command_line="scripts/run-mdrun-bundle.sh FOLDER OUT ${*:3}"
 shift 2
 parts=("$@")
-((${#parts[@]})) || parts=(forces runs perturbed devices ranks drift water5 water12 membrane tip3p protein protein-as-written protein18 amber droplets small medium large coupling slab timeline fep nve observables bar)
+((${#parts[@]})) || parts=(forces runs perturbed devices graphs ranks drift water5 water12 membrane tip3p protein protein-as-written protein18 amber droplets small medium large coupling slab timeline fep nve observables bar)
 cd "$(dirname "$0")/.." || exit 2
 root=$PWD
 mkdir -p "$out"
@@ -129,6 +132,13 @@ for part in "${parts[@]}"; do
             tests runs fmm_gpu.py runs virial modes choice coupling
             ;;
         devices) tests devices fmm_gpu.py devices ;;
+        graphs) tests graphs fmm_gpu.py graphs ;;
+        split-*)
+            echo "== $part"
+            results=lj-split$suffix.json
+            [ -f "$out/$results" ] || cp "benchmarks/results/$(slug)/$results" "$out/" 2>/dev/null
+            timeout "$(left)" python3 benchmarks/lj_split.py "$out/$results" "${part#split-}" "${GMXFMM_STEPS:-20000}" "${GMXFMM_ROUNDS:-3}" gpu || status=1
+            ;;
         gpus | gpus-*)
             echo "== $part"
             best=benchmarks/results/$(slug)/mdrun$suffix.json
