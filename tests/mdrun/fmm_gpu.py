@@ -6,6 +6,7 @@ Needs a GPU. The reference is tight PME in mixed precision on the CPU, whose for
 """
 import collections
 import math
+import os
 import re
 import shutil
 import sys
@@ -14,6 +15,9 @@ import traceback
 from harness import (COUPLING, FMM, NO_COULOMB, TIGHT_MIXED, Failure, Point, alike, changed, charmm_water, chosen_settings, compare, complaint, drift, environment, fmm_on,
                      fmm_parameters, force_error, gpus, leaving, main, make_frames, mean, measured_error, need, need_gpu, read_log, read_trr, regression,
                      rms_distance, rock_salt, single_points, version, water, without_swaps, work_folder)
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "benchmarks"))
+from mdrun_systems import amber_protein  # noqa: E402
 
 gmx = need("GMXFMM_GMX")
 
@@ -627,7 +631,7 @@ def graphs(checks):
         return
     for what, make, settings in (("water", lambda folder: water(gmx, folder, (2, 2, 3)), {}),
                                  ("octree", lambda folder: water(gmx, folder, (2, 2, 3)), {"fmm-m2l": "rotation"}),
-                                 ("swap_z", lambda folder: regression("complex/swap_z"), {}),
+                                 ("protein", lambda folder: amber_protein(gmx, folder), {}),
                                  ("Lennard-Jones of groups", lambda folder: charmm_water(gmx, folder, (2, 2, 3)), {"fmm-lj": "split"})):
         folder = work_folder("graphs-" + what.split()[0])
 
@@ -640,7 +644,7 @@ def graphs(checks):
             gmx.grompp(folder, mdp, system, name="run")
             frames, energies = [], []
             for env in (None, {"GMX_CUDA_GRAPH": "1"}):
-                gmx.mdrun(folder, *GPU, *alike(gmx), "-bonded", "gpu", "-update", "gpu", "-nstlist", "50", nb="gpu", name="run", env=env)
+                gmx.mdrun(folder, *GPU, *alike(gmx), "-update", "gpu", "-nstlist", "50", nb="gpu", name="run", env=env)
                 frames.append(read_trr(folder + "/run.trr"))
                 energies.append(gmx.energies(folder, ["Total Energy"], name="run"))
             c.that(re.search(r"^ *MD Graph", read_log(folder, "run"), re.M) is not None, f"{what}: md.log counts graphs of whole steps")

@@ -109,12 +109,12 @@ void waitForRank(const std::atomic<int64_t>& numSteps, const int64_t step)
 }
 
 //! Lets all ranks come here
-void waitForAllRanks(const t_commrec& cr)
+void waitForAllRanks(MPI_Comm comm)
 {
 #if GMX_MPI
-    MPI_Barrier(communicatorOfRanks(cr));
+    MPI_Barrier(comm);
 #else
-    GMX_UNUSED_VALUE(cr);
+    GMX_UNUSED_VALUE(comm);
 #endif
 }
 
@@ -124,7 +124,7 @@ class FmmGpuRanks::Impl
 {
 public:
     Impl(const t_commrec& cr, const int numAtoms, const DeviceStreamManager& streams) :
-        cr_(cr),
+        isMain_(isMainRank(cr)),
         rank_(rankWithDomain(cr)),
         numAtoms_(numAtoms),
         context_(streams.context()),
@@ -132,7 +132,10 @@ public:
         home_(streams)
     {
         const int numRanks = numRanksWithDomains(cr);
-        if (isMainRank(cr))
+#if GMX_MPI
+        MPI_Comm_dup(communicatorOfRanks(cr), &comm_);
+#endif
+        if (isMain_)
         {
             shared_ = std::make_shared<FmmSharedByRanks>(numRanks);
             allocateDeviceBuffer(&d_x_, numAtoms, context_);
@@ -147,7 +150,7 @@ public:
         // Threads see the object of the main rank
         const std::shared_ptr<FmmSharedByRanks>* ofMain = &shared_;
         broadcastToRanks(cr, sizeof(ofMain), &ofMain);
-        if (!isMainRank(cr))
+        if (!isMain_)
         {
             shared_ = *ofMain;
         }
@@ -155,17 +158,17 @@ public:
                          "An event of the FMM could not be made.");
         shared_->ranks[rank_].device          = home_.deviceId();
         shared_->ranks[rank_].coordinatesSent = sent_;
-        if (isMainRank(cr))
+        if (isMain_)
         {
             checkDeviceError(cudaEventCreateWithFlags(&forcesSent_, cudaEventDisableTiming),
                              "An event of the FMM could not be made.");
             shared_->forcesSent = forcesSent_;
         }
-        waitForAllRanks(cr);
+        waitForAllRanks(comm_);
         for (int r = 0; r < numRanks; r++)
         {
             const int device = shared_->ranks[r].device;
-            devices_.insert(isMainRank(cr) && r == rank_ ? devices_.begin() : devices_.end(), device);
+            devices_.insert(isMain_ && r == rank_ ? devices_.begin() : devices_.end(), device);
         }
     }
 
@@ -178,9 +181,9 @@ public:
         }
         // What is in a stream of any rank may use buffers and events of another
         cudaDeviceSynchronize();
-        waitForAllRanks(cr_);
+        waitForAllRanks(comm_);
         cudaEventDestroy(sent_);
-        if (isMainRank(cr_))
+        if (isMain_)
         {
             cudaEventDestroy(forcesSent_);
             freeDeviceBuffer(&d_x_);
@@ -188,12 +191,20 @@ public:
             freeDeviceBuffer(&d_xOfAll_);
             freeDeviceBuffer(&d_atoms_);
         }
+#if GMX_MPI
+        MPI_Comm_free(&comm_);
+#endif
     }
 
     //! Number of atoms at home
-    int numHome() const { return shared_->begin[rank_ + 1] - shared_->begin[rank_]; }
+    int numHome() const
+    {
+        return shared_->begin[rank_ + 1] - shared_->begin[rank_];
+    }
 
-    const t_commrec&     cr_;
+    const bool isMain_;
+    //! Of the ranks; one of its own, as mdrun may destroy its communicators before this
+    MPI_Comm             comm_ = MPI_COMM_NULL;
     const int            rank_;
     const int            numAtoms_;
     const DeviceContext& context_;
@@ -225,7 +236,7 @@ FmmGpuRanks::~FmmGpuRanks() = default;
 
 bool FmmGpuRanks::isMain() const
 {
-    return isMainRank(impl_->cr_);
+    return impl_->isMain_;
 }
 
 int FmmGpuRanks::size() const
@@ -242,7 +253,7 @@ void FmmGpuRanks::setHomeAtoms(ArrayRef<const int> home)
 {
     FmmSharedByRanks& shared        = *impl_->shared_;
     shared.ranks[impl_->rank_].home = home;
-    waitForAllRanks(impl_->cr_);
+    waitForAllRanks(impl_->comm_);
     if (isMain())
     {
         int numAtoms = 0;
@@ -260,7 +271,7 @@ void FmmGpuRanks::setHomeAtoms(ArrayRef<const int> home)
         copyToDeviceBuffer(
                 &impl_->d_atoms_, impl_->h_atoms_.data(), 0, numAtoms, impl_->stream_, GpuApiCallBehavior::Sync, nullptr);
     }
-    waitForAllRanks(impl_->cr_);
+    waitForAllRanks(impl_->comm_);
     impl_->home_.setNumAtoms(home.ssize());
 }
 
