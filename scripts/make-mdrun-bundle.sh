@@ -39,7 +39,7 @@ ldd "$gmx" | awk '$2 == "=>" && $3 ~ /^\// && $1 !~ /^(libc|libm|libdl|librt|lib
 strip "$bundle"/lib/*
 compile_timeline "$bundle/lib"
 # Programs and libraries travel packed, and are unpacked where they are used.
-tar -C "$bundle" -cf - bin lib | xz --lzma2=preset=6,dict=128MiB >"$bundle/programs.tar.xz"
+tar -C "$bundle" -cf - bin lib | xz --lzma2=preset=2,dict=128MiB >"$bundle/programs.tar.xz"
 sha256sum <"$bundle/programs.tar.xz" >"$bundle/programs.sha256"
 rm -r "${bundle:?}"/{bin,lib}
 cp -r "$top"/{oplsaa,gromos43a1,amber99,amber99sb}.ff "$top/spc216.gro" "$top"/*.dat "$bundle/top/"
