@@ -64,7 +64,8 @@ def main():
                           threads=CORES if is_on_gpu else NTOMP, env={"GMX_CUDA_GRAPH": "1"} if graph else None)
                 speeds.setdefault(kind + ", graph" * graph, []).append(speed(folder, file))
         for kind in ("PME", "FMM, split") if is_on_gpu else ():
-            gmx("mdrun", "-s", kind.replace(", ", "-") + ".tpr", "-deffnm", "default", "-ntomp", str(CORES), "-resethway", "-noconfout", folder=folder)
+            gmx("mdrun", "-s", kind.replace(", ", "-") + ".tpr", "-deffnm", "default", "-ntomp", str(CORES), "-nsteps", str(4 * int(steps)), "-resethway",
+                "-noconfout", folder=folder)  # PME is tuned in the first half
             speeds.setdefault(kind + ", default options", []).append(speed(folder, "default"))
     split = read_log(folder, "FMM-split")
     record = {"system": system.name, **made(), **({"gpu": gpus(), "options": ways} if is_on_gpu else {}), "steps": int(steps),

@@ -164,10 +164,11 @@ class Bench:
         if options.fmm_settings_of:
             with open(options.fmm_settings_of) as file:
                 self.known_best = {r["name"]: r["settings"]["fmm"]["settings"] for r in json.load(file)}
-        self.found = {}  # system -> settings of each method
+        self.found, self.errors = {}, {}  # system -> settings of each method; force errors, and of which commit they are
         if options.best_of:
             with open(options.best_of) as file:
-                self.found = {r["name"]: r["settings"] for r in json.load(file)}
+                found = json.load(file)
+                self.found, self.errors = {r["name"]: r["settings"] for r in found}, {r["name"]: (r["errors"], r["commit"]) for r in found}
         self.threads = [int(t) for t in options.threads.split(",")]
         self.lists = [int(n) for n in options.nstlist.split(",")]
 
@@ -225,6 +226,8 @@ class Run:
         self.bench, self.name, self.case, self.record, self.gmx = bench, name, case, record, bench.gmx
         self.folder = os.path.join(bench.work, name)
         self.cpu = bench.options.cpu
+        if not record["errors"] and name in bench.errors:
+            record["errors"], record["errors_of_commit"] = bench.errors[name]
         self.made = {}  # .tpr files: settings -> name
         self.longest = 0.0
         record.pop("failed", None)
@@ -278,13 +281,14 @@ class Run:
             self.record["fmm_split_force_error"] = self.error(split["settings"])
             self.bench.store()
 
-        field = self.time("reaction_field", {"coulombtype": "Reaction-Field", "rcoulomb": self.system.mdp["rcoulomb"], "epsilon-rf": 0},
-                          pme["nstlist"], pme["threads"])
-        self.set_result("reaction_field", field)
+        if self.name not in self.bench.found:
+            field = self.time("reaction_field", {"coulombtype": "Reaction-Field", "rcoulomb": self.system.mdp["rcoulomb"], "epsilon-rf": 0},
+                              pme["nstlist"], pme["threads"])
+            self.set_result("reaction_field", field)
         # The figures: runs in turns, so that a disturbance of the machine meets both.
         best_of = {"pme": pme, "fmm": fmm, **({"fmm_split": split} if split else {})}
         found = {method: [best] for method, best in best_of.items()}
-        for repeat in range(1, 3 if self.name in self.bench.found or self.case.thorough else 2):
+        for repeat in range(1, 3 if self.case.thorough else 2):
             for method, best in best_of.items():
                 found[method].append(self.time(best["method"], best["settings"], best["nstlist"], best["threads"], repeat, best["bonded"],
                                                best.get("graph", False)))
@@ -526,7 +530,7 @@ def main():
     parser.add_argument("--threads", default="8,16", help="numbers of OpenMP threads to try")
     parser.add_argument("--nstlist", default="100,200", help="list update intervals to try")
     parser.add_argument("--fmm-settings-of", metavar="RESULTS", help="of FMM try only what is best in these results, and what it chooses by itself")
-    parser.add_argument("--best-of", metavar="RESULTS", help="what was best in these results, in three turns, without a search")
+    parser.add_argument("--best-of", metavar="RESULTS", help="what was best in these results, in turns, without a search, and with their force errors")
     parser.add_argument("--steps", type=int, default=0, help="steps of a timing (default: some seconds)")
     parser.add_argument("--seconds", type=float, default=0, help="of a timing (default: those of the system, three or four)")
     parser.add_argument("--equilibration", type=int, default=1000, help="steps of 2 fs before the measurements")
