@@ -68,7 +68,7 @@ class _Kept:
         self.kind, self.n, self.inverse, self.plan, self.asked = kind, n, inverse, plan, asked
         self.exclusions = exclusions
         self.record = _check.Record()
-        self.most = 1  # systems in a call of the library: twice those that it served in one, as others are computed in vain where it fails
+        self.most = 1  # systems in one call: twice as many as it has served, as those behind one that it fails are computed in vain
         info = plan.info  # cells of an open system are others for each
         self.settings = [info[name] for name in ("method", "order", "grid", "depth", "separation", "m2l", "theta", "degree", "leaf")]
 
@@ -286,7 +286,9 @@ class Batch:
         return s + self._num_of_run(kept, felt, x, sources, start, own)
 
     def _num_of_run(self, kept: "_Kept", felt: Optional[Felt], x: np.ndarray, sources: Sources, bounds: np.ndarray, boxes: Optional[np.ndarray]) -> int:
-        """How many of the systems that a plan has computed in one call it serves, up to the first that it does not. felt: by them it is checked."""
+        """How many of the systems that a plan has computed in one call it serves, up to the first that it does not. All are served where nothing is
+        checked. Sets how many the next call has.
+        """
         systems = len(bounds) - 1
         served = systems if felt is None or self._accuracy is None else self._num_served(kept, felt, x, sources, bounds, boxes)
         if served == systems:
@@ -297,7 +299,7 @@ class Batch:
         return served
 
     def _num_served(self, kept: "_Kept", felt: Felt, x: np.ndarray, sources: Sources, bounds: np.ndarray, boxes: Optional[np.ndarray]) -> int:
-        """The same, by checks of those that are not known to be served."""
+        """The same of forces, and torques, that are felt. Systems that are not known to be served are checked."""
         assert self._accuracy is not None
         systems = len(bounds) - 1
         parts = [slice(*pair) for pair in zip(bounds[:-1].tolist(), bounds[1:].tolist())]
@@ -355,6 +357,7 @@ class Batch:
     def _serves(self, kept: "_Kept", felt: Felt, x: np.ndarray, sources: Sources, box: Optional[np.ndarray]) -> bool:
         """Whether the forces have the accuracy."""
         return self._num_served(kept, felt, x, sources, np.array([0, len(x)]), None if box is None else box[None]) == 1
+
     def _on_device(self, door: Any, positions: Any, charges: Any, view: View, q_view: View, boxes: List[Optional[np.ndarray]], bounds: np.ndarray,
                    wanted: Wanted, arrays: dict) -> BatchStep:
         dtype = np.dtype(view.dtype)

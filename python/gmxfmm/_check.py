@@ -197,9 +197,11 @@ def _error_between(felt: Felt, others: Felt, prefactor: float, x: np.ndarray, so
 
 def errors_of(plan: Any, felt: Felt, x: np.ndarray, sources: Sources, boxes: Optional[np.ndarray], some: List[Tuple[int, slice]],
               exclusions: Tuple[Optional[np.ndarray], Optional[np.ndarray]], kappa: float, surface: bool) -> Dict[int, float]:
-    """Errors of a plan's forces, and torques, on some systems, by their numbers, of which the second of each pair are the particles. In a periodic
-    system the same plan computes them at another place in its cells, where particles are left. In an open system it is by direct sums for some
-    particles, of the first system alone, as nothing is saved by more. infinite: they cannot be had.
+    """Errors of a plan's forces, and torques, on some systems, by their numbers; infinite ones cannot be had. In periodic systems the same plan
+    computes them at another place in its cells, where particles are left. In an open system it is by direct sums for some particles.
+
+    boxes  of all systems; None: they are open
+    some   numbers and particles of systems. Of open ones the first alone is computed, as together they take no less time
     """
     if boxes is None:
         some = some[:1]
