@@ -201,7 +201,7 @@ def errors_of(plan: Any, felt: Felt, x: np.ndarray, sources: Sources, boxes: Opt
     computes them at another place in its cells, where particles are left. In an open system it is by direct sums for some particles.
 
     boxes  of all systems; None: they are open
-    some   numbers and particles of systems. Of open ones the first alone is computed, as together they take no less time
+    some   numbers and particles of systems; the first of open ones alone is computed, as together they take no less time
     """
     if boxes is None:
         some = some[:1]
