@@ -68,6 +68,7 @@ class _Kept:
         self.kind, self.n, self.inverse, self.plan, self.asked = kind, n, inverse, plan, asked
         self.exclusions = exclusions
         self.record = _check.Record()
+        self.most = 1  # systems in one call: twice as many as it has served, as those behind one that it fails are computed in vain
         info = plan.info  # cells of an open system are others for each
         self.settings = [info[name] for name in ("method", "order", "grid", "depth", "separation", "m2l", "theta", "degree", "leaf")]
 
@@ -227,15 +228,13 @@ class Batch:
                 virials[s] = step.virial
             return Felt(step.forces, step.torques)
 
-        s, most, sizes = 0, 1, (bounds[1:] - bounds[:-1]).tolist()
+        s, sizes = 0, (bounds[1:] - bounds[:-1]).tolist()
         start = (x.dtype, *place)
         while s < len(boxes):
-            end, found = self._run(s, min(len(boxes), s + most), start, with_dipoles, sizes, boxes)
+            end, found = self._run(s, start, with_dipoles, sizes, boxes)
             if found:
-                done = self._many(found[0], s, end, x, sources, boxes, bounds, flat, energies if wanted.energy else None,
-                                  virials if wanted.virial else None)
-                most = 2 * most if done == end else 1  # what follows one that is not served is computed by another plan
-                s = done
+                s = self._many(found[0], s, end, x, sources, boxes, bounds, flat, energies if wanted.energy else None,
+                               virials if wanted.virial else None)
             if not found or s < end:
                 box, one, kind = boxes[s], slice(bounds[s], bounds[s + 1]), (*start, boxes[s] is None, with_dipoles)
                 with _naming(s, len(boxes)):
@@ -243,14 +242,14 @@ class Batch:
                 s += 1
         return BatchStep(wanted, energies, virials, arrays)
 
-    def _run(self, s: int, end: int, start: Tuple, with_dipoles: bool, sizes: List[int],
-             boxes: List[Optional[np.ndarray]]) -> "Tuple[int, List[_Kept]]":
+    def _run(self, s: int, start: Tuple, with_dipoles: bool, sizes: List[int], boxes: List[Optional[np.ndarray]]) -> "Tuple[int, List[_Kept]]":
         """Systems s to end - 1 that a plan serves by size and shape, and the plan; none: there is none, or no particle. start: of its kind."""
         first, n = boxes[s], sizes[s]
         more = 1 if self._exact else _MORE
         found = self._find((*start, first is None, with_dipoles), n, first, more)[:1] if n else []
         if not found:
             return s + 1, found
+        end = min(len(boxes), s + found[0].most)
         if end > s + 1:
             like = found[0].n
             fits = [size > 0 and like <= more * size and size <= more * like and (box is None) == (first is None)
@@ -269,43 +268,57 @@ class Batch:
     def _many(self, kept: "_Kept", s: int, end: int, x: np.ndarray, sources: Sources, boxes: List[Optional[np.ndarray]], bounds: np.ndarray,
               flat: Dict[str, np.ndarray], energies: Optional[np.ndarray], virials: Optional[np.ndarray]) -> int:
         """Systems s to end - 1 by a plan, in one call of the library. Gives the first that it does not serve, or end."""
-        all_of_them = slice(bounds[s], bounds[end])
+        all_of_them, start = slice(bounds[s], bounds[end]), bounds[s:end + 1] - bounds[s]
         arrays = {name: array[all_of_them] for name, array in flat.items()}
+        x, sources = x[all_of_them], sources.of(all_of_them)
         if self._accuracy is not None:
             for name in ("forces",) if sources.dipoles is None else ("forces", "torques"):
                 if name not in arrays:
-                    arrays[name] = np.empty_like(x[all_of_them])
+                    arrays[name] = np.empty_like(x)
         own = None if boxes[s] is None else np.array(boxes[s:end], dtype=np.float64)
         try:
-            kept.plan.step_systems(x[all_of_them], sources.of(all_of_them), bounds[s:end + 1], own, arrays, None if energies is None else energies[s:end],
-                                   None if virials is None else virials[s:end])
+            kept.plan.step_systems(x, sources, start, own, arrays, None if energies is None else energies[s:end], None if virials is None else virials[s:end])
         except Error as error:
             with _naming(s + getattr(error, "system", 0), len(boxes)):
                 raise
         self._use(kept)
-        if self._accuracy is None:
-            return end
-        return self._first_unserved(kept, s, end, Felt(arrays["forces"], arrays.get("torques")), x, sources, boxes, bounds, own)
+        felt = None if self._accuracy is None else Felt(arrays["forces"], arrays.get("torques"))
+        return s + self._num_of_run(kept, felt, x, sources, start, own)
 
-    def _first_unserved(self, kept: "_Kept", s: int, end: int, felt: Felt, x: np.ndarray, sources: Sources, boxes: Sequence[Optional[np.ndarray]],
-                        bounds: np.ndarray, own: Optional[np.ndarray]) -> int:
-        """Checks the forces (of these systems alone) that a plan has given of systems s to end - 1. Gives the first that it does not serve, or
-        end.
+    def _num_of_run(self, kept: "_Kept", felt: Optional[Felt], x: np.ndarray, sources: Sources, bounds: np.ndarray, boxes: Optional[np.ndarray]) -> int:
+        """How many of the systems that a plan has computed in one call it serves, up to the first that it does not. All are served where nothing is
+        checked. Sets how many the next call has.
         """
-        assert self._accuracy is not None
-        all_of_them, start = slice(bounds[s], bounds[end]), bounds[s:end] - bounds[s]
-        each = [slice(bounds[k], bounds[k + 1]) for k in range(s, end)]
-        parts = [slice(one.start - bounds[s], one.stop - bounds[s]) for one in each]
-        if end == s + 1 or sources.dipoles is not None:  # of one a third of the time
-            kinds = [_kind_of(felt.of(part), x[one], sources.of(one), box) for part, one, box in zip(parts, each, boxes[s:end])]
+        systems = len(bounds) - 1
+        served = systems if felt is None or self._accuracy is None else self._num_served(kept, felt, x, sources, bounds, boxes)
+        if served == systems:
+            kept.most = max(kept.most, 2 * systems)
         else:
-            kinds = _check.kinds_of(felt.forces, x[all_of_them], sources.charges[all_of_them], start, own)
-        for kind, one, part, box in zip(kinds, each, parts, boxes[s:end]):
-            if kind and not kept.record.trusts(kind):
-                if not self._has_accuracy(kept, kind, felt.of(part), self._accuracy, x[one], sources.of(one), box):
-                    kept.record.drop(kind)
-                    return s + parts.index(part)
-        return end
+            kept.most = 1
+            kept.record.drop()  # it is found again
+        return served
+
+    def _num_served(self, kept: "_Kept", felt: Felt, x: np.ndarray, sources: Sources, bounds: np.ndarray, boxes: Optional[np.ndarray]) -> int:
+        """The same of forces, and torques, that are felt. Systems that are not known to be served are checked."""
+        assert self._accuracy is not None
+        systems = len(bounds) - 1
+        parts = [slice(*pair) for pair in zip(bounds[:-1].tolist(), bounds[1:].tolist())]
+        if systems == 1 or sources.dipoles is not None:  # of one a third of the time
+            kinds = [_kind_of(felt.of(one), x[one], sources.of(one), None if boxes is None else boxes[s]) for s, one in enumerate(parts)]
+        else:
+            kinds = _check.kinds_of(felt.forces, x, sources.charges, bounds[:-1], boxes)
+        errors: Dict[int, float] = {}
+        for s, kind in enumerate(kinds):
+            if not kind or kept.record.trusts(kind):
+                continue
+            if s not in errors:
+                due = [(k, parts[k]) for k in kept.record.due(kinds, s) if k not in errors]
+                errors.update(_check.errors_of(kept.plan, felt, x, sources, boxes, due, kept.exclusions, self._kappa, self._surface))
+            error = errors[s] / self._accuracy
+            kept.record.add(kind, error)
+            if error > 1:
+                return s
+        return systems
 
     def _one(self, found: "List[_Kept]", kind: Tuple, x: np.ndarray, sources: Sources, box: Optional[np.ndarray],
              compute: Callable[[Plan], Optional[Felt]]) -> None:
@@ -314,7 +327,7 @@ class Batch:
         found = found[:1 if asked is None else 1 + _OTHERS]
         for kept in found:
             felt = compute(kept.plan)
-            if asked is None or felt is None or self._serves(kept, felt, asked, x, sources, box):
+            if asked is None or felt is None or self._serves(kept, felt, x, sources, box):
                 self._use(kept)
                 return
         kept = self._make(kind, len(x), box, x, sources)
@@ -341,23 +354,9 @@ class Batch:
                 self._kept.remove(other)
                 other.plan.close()
 
-    def _serves(self, kept: "_Kept", felt: Felt, asked: float, x: np.ndarray, sources: Sources, box: Optional[np.ndarray]) -> bool:
+    def _serves(self, kept: "_Kept", felt: Felt, x: np.ndarray, sources: Sources, box: Optional[np.ndarray]) -> bool:
         """Whether the forces have the accuracy."""
-        kind = _kind_of(felt, x, sources, box)
-        return not kind or kept.record.trusts(kind) or self._has_accuracy(kept, kind, felt, asked, x, sources, box)
-
-    def _has_accuracy(self, kept: "_Kept", kind: _check.Kind, felt: Felt, asked: float, x: np.ndarray, sources: Sources,
-                      box: Optional[np.ndarray]) -> bool:
-        """The same, by a check."""
-        try:
-            if box is not None:
-                _change(kept.plan, sources, box)  # it may have those of a later system
-            error = _check.error_of(kept.plan, felt, x, sources, box, kept.exclusions, self._kappa, self._surface) / asked
-        except Error:
-            kept.record.add(kind, 1e300)
-            return False
-        kept.record.add(kind, error)
-        return error <= 1
+        return self._num_served(kept, felt, x, sources, np.array([0, len(x)]), None if box is None else box[None]) == 1
 
     def _on_device(self, door: Any, positions: Any, charges: Any, view: View, q_view: View, boxes: List[Optional[np.ndarray]], bounds: np.ndarray,
                    wanted: Wanted, arrays: dict) -> BatchStep:
@@ -452,12 +451,11 @@ class Batch:
             result, felt = _mixed.along(plan, x, sources, way, box, strain and box is not None)
             return felt if sources.any() else None
 
-        s, most, sizes, place = 0, 1, np.diff(bounds).tolist(), (dtype, None if door is None else type(door), device)
+        s, sizes, place = 0, np.diff(bounds).tolist(), (dtype, None if door is None else type(door), device)
         while s < systems:
-            end, kept = self._run(s, min(systems, s + most), place, dipoles is not None, sizes, boxes) if door is None and not strain else (s + 1, [])
+            end, kept = self._run(s, place, dipoles is not None, sizes, boxes) if door is None and not strain else (s + 1, [])
             if kept and _mixed.has_dipoles(kept[0].plan):
                 before, s = s, self._many_mixed(kept[0], s, end, positions, all_sources, all_ways, boxes, bounds, found)
-                most = 2 * most if s == end else 1  # as of steps
                 if s > before:
                     continue
             one, box = slice(bounds[s], bounds[s + 1]), boxes[s]
@@ -479,15 +477,15 @@ class Batch:
                     boxes: Sequence[Optional[np.ndarray]], bounds: np.ndarray, found: Dict[str, np.ndarray]) -> int:
         """What mixed finds, without virials, of systems s to end - 1 by a plan. Gives the first that it does not serve, or end."""
         all_of_them = slice(bounds[s], bounds[end])
-        own = None if boxes[s] is None else np.array(boxes[s:end], dtype=np.float64)
+        own, start = None if boxes[s] is None else np.array(boxes[s:end], dtype=np.float64), bounds[s:end + 1] - bounds[s]
+        x, sources = x[all_of_them], sources.of(all_of_them)
         try:
-            forces, potential, field, energy, felt = _mixed.of_systems(kept.plan, x[all_of_them], sources.of(all_of_them), way.of(all_of_them),
-                                                                       bounds[s:end + 1] - bounds[s], own)
+            forces, potential, field, energy, felt = _mixed.of_systems(kept.plan, x, sources, way.of(all_of_them), start, own)
         except Error as error:
             with _naming(s + getattr(error, "system", 0), len(boxes)):
                 raise
         self._use(kept)
-        served = end if self._accuracy is None else self._first_unserved(kept, s, end, felt, x, sources, boxes, bounds, own)
+        served = s + self._num_of_run(kept, felt, x, sources, start, own)
         n = bounds[served] - bounds[s]
         these = slice(bounds[s], bounds[served])
         found["forces"][these], found["potential"][these], found["energy"][s:served] = forces[:n], potential[:n], energy[:served - s]
@@ -631,12 +629,13 @@ def _boxes(boxes: Any, systems: int, periodic: Tuple[int, int, int]) -> List[Opt
     boxes = to_host("boxes", boxes)
     if boxes is not None and np.ndim(boxes) == 3:
         array = numbers("boxes", boxes, (systems, 3, 3)).copy()
+        if systems == 1:
+            return [array[0] if array.any() else None]
         rows = array.reshape(systems, 9)
         found = [box if there else None for box, there in zip(array, rows.any(axis=1).tolist())]
-        if systems > 1:
-            for s, again in enumerate((rows[1:] == rows[:-1]).all(axis=1).tolist()):
-                if again:
-                    found[s + 1] = found[s]
+        for s, again in enumerate((rows[1:] == rows[:-1]).all(axis=1).tolist()):
+            if again:
+                found[s + 1] = found[s]
         return found
     one = box_vectors(boxes, periodic)
     return [one] * systems

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import math
 from collections import deque
-from typing import Any, Deque, Dict, List, NamedTuple, Optional, Tuple
+from typing import Any, Deque, Dict, List, NamedTuple, Optional, Sequence, Tuple
 
 import numpy as np
+
+from ._library import Error
 
 # Where a periodic system is put, in lengths of the box: not a whole number of cells, nor half of one, in a grid of any size, so that the
 # cells cut crystals elsewhere. The errors of both places are then independent of each other.
@@ -37,6 +39,11 @@ class Sources(NamedTuple):
 
     def of(self, some: slice) -> Sources:
         return Sources(self.charges[some], None if self.dipoles is None else self.dipoles[some])
+
+    def together(self, parts: List[slice]) -> Sources:
+        """Those of several parts, one behind the other."""
+        charges, dipoles = self
+        return Sources(np.concatenate([charges[one] for one in parts]), None if dipoles is None else np.concatenate([dipoles[one] for one in parts]))
 
     def strengths(self, distance: float) -> np.ndarray:
         """|q| + |mu| / distance, which forces and torques go with, as of src/fmm/measure/norm.c."""
@@ -126,38 +133,55 @@ def difference(found: np.ndarray, which: np.ndarray, change: np.ndarray, natural
     sampled  whether others are exact, and of some particles
     """
     found = found.astype(float, copy=False)
-    wrong, size = np.einsum("ij,ij->i", change, change), np.einsum("ij,ij->i", found, found)
-    mean = float(size.mean())
+    wrong, size, n = np.einsum("ij,ij->i", change, change), np.einsum("ij,ij->i", found, found), len(found)
+    mean = float(size.sum()) / n
     if not mean > (_ZERO * natural) ** 2:
         mean = natural**2
-    error = math.sqrt(float(wrong.mean()) / mean) if mean > 0 else 0.0
-    usual = max(float(np.median(size)), natural**2)
-    large = size > _LIMIT**2 * usual
-    if usual > 0 and large.any():
-        share = np.where(large, usual / np.maximum(size, usual), 1)
+    error = math.sqrt(float(wrong.sum()) / len(wrong) / mean) if mean > 0 else 0.0
+    ordered = np.sort(size)  # of few a quarter of the time of np.median
+    usual = max(0.5 * float(ordered[n // 2] + ordered[-1 - n // 2]), natural**2)
+    if 0 < _LIMIT**2 * usual < ordered[-1]:
+        share = np.where(size > _LIMIT**2 * usual, usual / np.maximum(size, usual), 1)
         error = max(error, math.sqrt(float((wrong * share[which]).mean()) / float((size * share).mean())))
     if sampled:
         error *= 1 + 2 / math.sqrt(2 * len(which))
     return error if math.isfinite(error) else math.inf
 
 
-def error_of(plan: Any, felt: Felt, x: np.ndarray, sources: Sources, box: Optional[np.ndarray],
-             exclusions: Tuple[Optional[np.ndarray], Optional[np.ndarray]], kappa: float, surface: bool) -> float:
-    """The error of a plan's forces, and torques, on a system whose sources and box the plan has. In a periodic system the same plan computes them
-    at another place in its cells, where particles are left. In an open system it is by direct sums for some particles. In single precision it
-    may be an Error, where a shift puts two charges at one place.
+def _summed_directly(prefactor: float, x: np.ndarray, sources: Sources, exclusions: Tuple[Optional[np.ndarray], Optional[np.ndarray]],
+                     kappa: float) -> Felt:
+    """Forces, and torques, on a sample of the particles of an open system."""
+    which = sample(len(x))
+    if sources.dipoles is None:
+        return Felt(prefactor * direct(which, x, sources.charges, exclusions, kappa))
+    forces, torques = direct_with_dipoles(which, x, sources, exclusions)
+    return Felt(prefactor * forces, prefactor * torques)
+
+
+def _at_another_place(plan: Any, x: np.ndarray, sources: Sources, parts: List[slice], boxes: np.ndarray) -> List[Optional[Felt]]:
+    """Forces, and torques, of some periodic systems by the same plan at another place in its cells, where particles are left. parts: particles of
+    each. It ends with None for a system that fails: in single precision a shift may put two charges at one place.
+    """
+    moved = np.concatenate([shifted(x[one], box) for one, box in zip(parts, boxes)])
+    some = sources.together(parts)
+    bounds = np.cumsum([0] + [one.stop - one.start for one in parts])
+    names = ("forces",) if some.dipoles is None else ("forces", "torques")
+    arrays = {name: np.empty_like(moved) for name in names}
+    ends: List[int] = bounds.tolist()
+    end, failed = len(parts), []
+    try:
+        plan.step_systems(moved, some, bounds, boxes, arrays, None, None)
+    except Error as error:
+        end, failed = getattr(error, "system", 0), [None]
+    return [Felt(*(arrays[name][ends[k]:ends[k + 1]] for name in names)) for k in range(end)] + failed
+
+
+def _error_between(felt: Felt, others: Felt, prefactor: float, x: np.ndarray, sources: Sources, box: Optional[np.ndarray], surface: bool) -> float:
+    """The error of forces, and torques, from those at another place in the cells, or in an open system from a sample summed directly.
 
     surface  a term of the box's dipole that is left out, as a shift changes it where it takes ions to another side
     """
-    which, prefactor, (q, mu) = sample(len(x)) if box is None else np.arange(len(x)), plan.prefactor, sources
-    if box is not None:
-        step = plan.step(shifted(x, box), energy=False, forces=True, torques=mu is not None, assign=True)
-        others = Felt(step.forces, step.torques)
-    elif mu is None:
-        others = Felt(prefactor * direct(which, x, q, exclusions, kappa))
-    else:
-        exact = direct_with_dipoles(which, x, sources, exclusions)
-        others = Felt(prefactor * exact.forces, prefactor * exact.torques)
+    which, (q, mu) = sample(len(x)) if box is None else np.arange(len(x)), sources
     change, uniform = others.forces - felt.forces[which], np.zeros(3)
     if surface and box is not None and q.any():
         uniform = q @ change / np.vdot(q, q)
@@ -169,6 +193,24 @@ def error_of(plan: Any, felt: Felt, x: np.ndarray, sources: Sources, box: Option
         return error
     change = others.torques - felt.torques[which] - np.cross(mu[which], uniform)
     return max(error, difference(felt.torques, which, change, abs(prefactor) * float(_lengths(mu).mean()) / distance * strength, sampled))
+
+
+def errors_of(plan: Any, felt: Felt, x: np.ndarray, sources: Sources, boxes: Optional[np.ndarray], some: List[Tuple[int, slice]],
+              exclusions: Tuple[Optional[np.ndarray], Optional[np.ndarray]], kappa: float, surface: bool) -> Dict[int, float]:
+    """Errors of a plan's forces, and torques, on some systems, by their numbers; infinite ones cannot be had. In periodic systems the same plan
+    computes them at another place in its cells, where particles are left. In an open system it is by direct sums for some particles.
+
+    boxes  of all systems; None: they are open
+    some   numbers and particles of systems; the first of open ones alone is computed, as together they take no less time
+    """
+    if boxes is None:
+        some = some[:1]
+        others: List[Optional[Felt]] = [_summed_directly(plan.prefactor, x[one], sources.of(one), exclusions, kappa) for _, one in some]
+    else:
+        others = _at_another_place(plan, x, sources, [one for _, one in some], boxes[[s for s, _ in some]])
+    return {s: math.inf if other is None else
+            _error_between(felt.of(one), other, plan.prefactor, x[one], sources.of(one), None if boxes is None else boxes[s], surface)
+            for (s, one), other in zip(some, others)}
 
 
 Kind = Tuple[int, ...]
@@ -208,7 +250,7 @@ def kinds_of(forces: np.ndarray, x: np.ndarray, q: np.ndarray, start: np.ndarray
     n = np.diff(np.append(start, len(q)))
     squares, charges = np.einsum("ij,ij->i", forces, forces, dtype=float), np.square(q, dtype=float)
     if boxes is not None:
-        volume = np.abs(np.einsum("si,si->s", boxes[:, 0], np.cross(boxes[:, 1], boxes[:, 2])))
+        volume = np.abs(np.linalg.det(boxes))
     else:
         extent = (np.maximum.reduceat(x, start) - np.minimum.reduceat(x, start)).astype(float)
         volume = extent.prod(axis=1)
@@ -227,12 +269,21 @@ def kinds_of(forces: np.ndarray, x: np.ndarray, q: np.ndarray, start: np.ndarray
     return [tuple(kind) if fine else () for kind, fine in zip(numbers, good.tolist())]
 
 
+def _are_sure(errors: Sequence[float]) -> bool:
+    """Whether logarithms of errors leave no doubt: so few that numpy would take ten times as long."""
+    logarithms = [math.log(error) for error in errors]
+    mean = sum(logarithms) / len(logarithms)
+    variance = sum((one - mean)**2 for one in logarithms) / (len(logarithms) - 1)
+    return mean + _SIGMAS * math.sqrt(variance) <= 0
+
+
 class Record:
     """The kinds of systems that one plan has computed, and their errors over what was asked."""
 
     def __init__(self) -> None:
         self._errors: Dict[Kind, Deque[float]] = {}
         self._trusted: Dict[Kind, int] = {}  # how many of a kind need no check
+        self._last: Kind = ()  # whose error was added last
 
     def trusts(self, kind: Kind) -> bool:
         """Whether such a system needs no check: those before it leave no doubt, and the last check is not long ago."""
@@ -243,14 +294,26 @@ class Record:
 
     def add(self, kind: Kind, error: float) -> None:
         errors = self._errors.setdefault(kind, deque(maxlen=_LAST))
-        errors.append(max(error, 1e-300))
-        logarithms = np.log(errors)
-        sure = len(errors) >= _ENOUGH and logarithms.mean() + _SIGMAS * logarithms.std(ddof=1) <= 0
-        self._trusted[kind] = _EVERY - 1 if sure else 0
+        errors.append(min(max(error, 1e-300), 1e300))
+        self._last = kind
+        self._trusted[kind] = _EVERY - 1 if len(errors) >= _ENOUGH and _are_sure(errors) else 0
 
-    def drop(self, kind: Kind) -> None:
-        """The last error of a kind, which is to be found again."""
-        self._errors[kind].pop()
+    def due(self, kinds: List[Kind], first: int) -> List[int]:
+        """Which of these will be checked, from the first one on, which is now, where checks leave no doubt."""
+        left, checks, found = dict(self._trusted), {kind: len(errors) for kind, errors in self._errors.items()}, []
+        for s, kind in enumerate(kinds[first:], first):
+            if not kind:
+                continue
+            left[kind] = left.get(kind, 0) - 1
+            if left[kind] < 0:
+                found.append(s)
+                checks[kind] = checks.get(kind, 0) + 1
+                left[kind] = _EVERY - 1 if checks[kind] >= _ENOUGH else 0
+        return found
+
+    def drop(self) -> None:
+        """The error that was added last, which is to be found again."""
+        self._errors[self._last].pop()
 
     def take(self, kind: Kind, other: Record) -> None:
         """Takes the errors of a kind from another record, without the last. The other record is of no use then."""

@@ -586,9 +586,10 @@ class Plan:
         wanted = Wanted(default if energy is None else bool(energy), default if forces is None else bool(forces),
                         not default if potential is None else bool(potential), not default if field is None else bool(field), bool(virial),
                         self._num_parameters() if charge_gradient else 0, bool(torques), bool(field_gradient))
-        for name in OF_DIPOLES:
-            if self._dipoles is None and (getattr(wanted, name) or isinstance(out, Mapping) and name in out):
-                raise refuse(name, "there are no dipoles: set_dipoles first, with zeros for charges alone")
+        if self._dipoles is None and (torques or field_gradient or not (out is None or isinstance(out, Step))):
+            for name in OF_DIPOLES:
+                if getattr(wanted, name) or isinstance(out, Mapping) and name in out:
+                    raise refuse(name, "there are no dipoles: set_dipoles first, with zeros for charges alone")
         due = self._steps_left <= 0 if assign is None else assign
         door = library_of(positions)
         if door is not None:
@@ -644,10 +645,8 @@ class Plan:
         options = self._options
         kappa = options.kappa if options.method and options.kernel else 0.0
         surface = options.boundary == header.enums["gmxfmm_boundary"]["GMXFMM_VACUUM"]
-        try:
-            error = _check.error_of(self, _check.Felt(forces), x, _check.Sources(q), box, self._exclusions, kappa, surface)
-        except Error:  # a shift put two charges at one place
-            error = math.inf
+        error = _check.errors_of(self, _check.Felt(forces), x, _check.Sources(q), None if box is None else box[None], [(0, slice(0, len(x)))],
+                                 self._exclusions, kappa, surface)[0]
         self._record.add(kind, error / asked)
         if error <= asked:
             self._checked_error = error if math.isnan(self._checked_error) else max(error, self._checked_error)

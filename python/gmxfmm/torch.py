@@ -59,18 +59,14 @@ _Parts = Tuple[Tensor, Tensor, Tensor, Tensor, Tensor]
 def _energies(x: Tensor, q: Tensor, mu: Optional[Tensor], cell: Optional[Tensor], bounds: Optional[Tensor], name: str, forces: bool,
               potential: bool, field: bool, virial: bool) -> Tuple[Tensor, Tensor, Tensor, Tensor, Tensor]:
     batch = _batch_of(name)
-    given: Any = (x.detach().contiguous(), q.detach().contiguous(), None if cell is None else cell.detach(), bounds)
-    dipoles: Any = None if mu is None else mu.detach().contiguous()
-    if x.device.type == "cpu":  # at once, as Batch would look at each what it is
-        given = (*(None if one is None else one.numpy() for one in given),)
-        step = batch.step(*given, dipoles=None if dipoles is None else dipoles.numpy(), forces=forces, potential=potential, field=field,
-                          virial=virial)
-    elif dipoles is None:
-        step = batch.step(*given, forces=forces, potential=potential, virial=virial)
-    else:  # plans of the device with arrays of the host
-        given = [None if one is None else one.cpu().numpy() for one in given]
-        step = batch.of_host(given[0], given[1], dipoles.cpu().numpy(), given[2], given[3], Wanted(True, forces, potential, field, virial), None,
-                             x.device.index, library_of(x))
+    given: Any = (x.detach().contiguous(), q.detach().contiguous(), None if mu is None else mu.detach().contiguous(),
+                  None if cell is None else cell.detach(), bounds)
+    if x.device.type == "cpu" or mu is not None:  # with dipoles plans of the device have arrays of the host
+        given = (*(None if one is None else one.numpy(force=True) for one in given),)
+        place = () if x.device.type == "cpu" else (None, x.device.index, library_of(x))
+        step = batch.of_host(*given, Wanted(True, forces, potential, field, virial), *place)
+    else:
+        step = batch.step(given[0], given[1], *given[3:], forces=forces, potential=potential, virial=virial)
     parts = (x.new_empty(0) if array is None else _tensor(array, x) for array in (step.forces, step.potential, step.field, step.virial))
     by_x, by_q, by_mu, strain = parts
     return _tensor(step.energy, x).to(x.dtype), by_x, by_q, by_mu, strain

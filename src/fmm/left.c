@@ -48,7 +48,7 @@ static double even_mean(const fmm_cells* c, int exponent)
                 fmm_nearest_point(c->cell, c->rectangular ? NULL : c->voronoi, c->voronoi_int, t, at, rest);
                 fmm_cartesian(c->cell, rest, y);
                 const double y2 = y[0] * y[0] + y[1] * y[1] + y[2] * y[2];
-                sum += pow(y2 / (FMM_LEFT_A2 * c->lambda * c->lambda), exponent);
+                sum += fmm_left_weight(y2 / (FMM_LEFT_A2 * c->lambda * c->lambda), exponent);
                 num++;
             }
         }
