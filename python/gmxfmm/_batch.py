@@ -81,25 +81,26 @@ class Batch:
                 False: a model chooses
     precision   "single" or "double"; None: that of the positions' type
     exclusions  pairs of particles that do not interact in any of the systems, integers (m, 2)
+    widths      (n), standard deviations of Gaussian charges, of all systems, which then are not checked; None: points
     max_plans   number of plans that are kept; the one that was not used for longest goes first
     options     members of gmxfmm_options, as of Plan
 
     One thread at a time may use a batch.
     """
 
-    def __init__(self, *, measure: bool = True, precision: Optional[Precision] = None, exclusions: Any = None, max_plans: int = 32,
-                 **options: Unpack[Options]) -> None:
+    def __init__(self, *, measure: bool = True, precision: Optional[Precision] = None, exclusions: Any = None, widths: Any = None,
+                 max_plans: int = 32, **options: Unpack[Options]) -> None:
         _inputs.check_options(options if precision is None else {**options, "precision": precision})
         if not isinstance(max_plans, (int, np.integer)) or max_plans < 1:
             raise refuse("max_plans", f"it is {max_plans!r}, it must be an integer of at least 1")
-        self._given: Dict[str, Any] = dict(options, measure=measure, precision=precision, exclusions=exclusions)
-        self._exact = exclusions is not None
+        self._given: Dict[str, Any] = dict(options, measure=measure, precision=precision, exclusions=exclusions, widths=widths)
+        self._exact = exclusions is not None or widths is not None
         self._surface = options.get("boundary") == "vacuum"
         flags = _inputs.periodic_flags(options.get("periodic", 0))
         self._wants_boxes = any(flags) or options.get("boundary", "open") != "open"
         self._periodic = flags if any(flags) else (1, 1, 1)
         self._kappa = options.get("kappa", 0) if options.get("kernel") == "yukawa" else 0
-        self._accuracy = _inputs.asked_of(self._given) if measure else None
+        self._accuracy = _inputs.asked_of(self._given) if measure and widths is None else None
         self._max_plans = max_plans
         self._kept: List[_Kept] = []  # the one used last comes first
 

@@ -90,6 +90,7 @@ for _name, _result, _arguments in (
     ("set_box", ctypes.c_int, [_POINTER, _POINTER]),
     ("set_charges", ctypes.c_int, [_POINTER, ctypes.c_int64, _POINTER]),
     ("set_dipoles", ctypes.c_int, [_POINTER, ctypes.c_int64, _POINTER]),
+    ("set_widths", ctypes.c_int, [_POINTER, ctypes.c_int64, _POINTER]),
     ("set_exclusions", ctypes.c_int, [_POINTER, _POINTER, _POINTER]),
     ("set_ids", ctypes.c_int, [_POINTER, _POINTER]),
     ("set_charge_derivatives", ctypes.c_int, [_POINTER, ctypes.c_int, _POINTER, _POINTER, _POINTER]),

@@ -55,6 +55,7 @@ class PlanOptions(Options, total=False):
     """Options of classes that make plans themselves."""
 
     exclusions: Any
+    widths: Any
     precision: Optional[Precision]
 
 

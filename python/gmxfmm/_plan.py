@@ -42,6 +42,7 @@ class Plan:
     charges      (n), any unit of charge
     dipoles      (n, 3), charge times length, of the FMM, arrays of the host; None: there are none. measured_error is the
                  larger one of forces, over their RMS, and of torques, over theirs
+    widths       (n), standard deviations of Gaussian charges, of the FMM on the CPU; None: points, as which errors are measured
     box          None: an open system; a length: a cube; three: a brick; (3, 3): its vectors in rows
     periodic     three flags, as of ASE: along which box vectors there are images. Two of them: a slab, open along the normal of
                  their plane. One: a wire (FMM on the CPU). Left out: along all
@@ -65,7 +66,7 @@ class Plan:
     One thread at a time may use a plan. What is wrong raises Error, which names the argument and the cause.
     """
 
-    def __init__(self, positions: Any, charges: Any, box: BoxLike = None, *, dipoles: Any = None, exclusions: Any = None, targets: Any = None,
+    def __init__(self, positions: Any, charges: Any, box: BoxLike = None, *, dipoles: Any = None, widths: Any = None, exclusions: Any = None, targets: Any = None,
                  precision: Optional[Precision] = None, measure: bool = True, assign_every: int = 1, comm: Any = None,
                  ids: Any = None, **given: Unpack[Options]) -> None:
         options: Dict[str, Any] = dict(given)
@@ -88,6 +89,7 @@ class Plan:
         x = numbers("positions", x, (None, 3), self._dtype)
         self._charges = numbers("charges", to_host("charges", charges), (len(x),), self._dtype).copy()
         self._take_dipoles(dipoles, len(x))
+        self._take_widths(widths, len(x))
         flags = _inputs.periodic_flags(options.pop("periodic", 0))
         self._periodic = flags if any(flags) else (1, 1, 1)
         self._box = box_vectors(to_host("box", box), self._periodic)
@@ -142,6 +144,11 @@ class Plan:
             raise refuse("dipoles", "they are on a GPU: dipoles are arrays of the host")
         self._dipoles = None if dipoles is None else numbers("dipoles", to_host("dipoles", dipoles), (n, 3), self._dtype).copy()
 
+    def _take_widths(self, widths: Any, n: int) -> None:
+        if widths is not None and self._ranks is not None:
+            raise refuse("widths", "several ranks have none: leave out comm, or widths")
+        self._widths = None if widths is None else numbers("widths", to_host("widths", widths), (n,), self._dtype).copy()
+
     def _take_targets(self, places: Optional[np.ndarray]) -> None:
         """Takes a copy of the targets. None: there are none, on no rank."""
         self._target_positions = None if places is None else places.copy()
@@ -187,6 +194,10 @@ class Plan:
                     self._call("set_dipoles", system.n, _address(self._dipoles))
                 if self._target_positions is not None:
                     self._call("set_targets", system.num_targets, system.targets)
+                if x is not None:
+                    self._call("assign", system.x)
+            if self._widths is not None:
+                self._call("set_widths", system.n, _address(self._widths))
                 if x is not None:
                     self._call("assign", system.x)
             info = self._info()
@@ -402,6 +413,8 @@ class Plan:
             raise refuse("measure", "it is 'once', which several ranks do not check: leave it out, choose() measures")
         if measure == "once" and self._dipoles is not None:
             raise refuse("measure", "it is 'once', which checks charges without dipoles: use None, True or False")
+        if measure == "once" and self._widths is not None:
+            raise refuse("measure", "it is 'once', which checks point charges: use None, True or False with widths")
         if measure == "once" and not self._chosen:
             raise refuse("measure", "it is 'once', but nothing was measured: the plan was made with measure=False")
         door = library_of(charges)
@@ -429,7 +442,7 @@ class Plan:
             if "_handle" not in self.__dict__:
                 self._make_copy(None)
             self._exclusions, self._kept, self._steps_left, self._derivatives = (None, None), None, 0, None
-            self._ids = self._dipoles = None
+            self._ids = self._dipoles = self._widths = None
         self._call("set_charges", len(q), q.ctypes.data)
         self._n, self._charges, self._charges_on_device = len(q), q, None
         if measure is True:
@@ -462,6 +475,17 @@ class Plan:
         if (before is None) != (self._dipoles is None):
             self._steps_left = 0
         self._unmeasured = self._unmeasured or self._has_other_dipoles()
+
+    def set_widths(self, widths: Any) -> None:
+        """Sets widths (n) of Gaussian charges, their standard deviations; None: all are points. Settings stay."""
+        before = self._widths
+        self._take_widths(widths, self._n)
+        try:
+            self._call("set_widths", self._n, _address(self._widths))
+        except Error:
+            self._widths = before
+            raise
+        self._steps_left = 0
 
     def set_box(self, box: BoxLike, positions: Any = None) -> None:
         """Sets a new box, as of Plan. Particles keep their cells, which move with it, until the next assignment.

@@ -12,8 +12,8 @@ if TYPE_CHECKING:
     from typing_extensions import Unpack
 
 
-def solve(positions: Any, charges: Any, box: BoxLike = None, *, exclusions: Any = None, targets: Any = None, virial: bool = False,
-          precision: Optional[Precision] = None, measure: bool = True, out: Out = None, **options: Unpack[Options]) -> Result:
+def solve(positions: Any, charges: Any, box: BoxLike = None, *, widths: Any = None, exclusions: Any = None, targets: Any = None,
+          virial: bool = False, precision: Optional[Precision] = None, measure: bool = True, out: Out = None, **options: Unpack[Options]) -> Result:
     """Energy, forces, potential and field of point charges.
 
     positions   (n, 3), any length unit: numpy, lists; arrays of a device of PyTorch, CuPy, JAX or with DLPack
@@ -21,6 +21,7 @@ def solve(positions: Any, charges: Any, box: BoxLike = None, *, exclusions: Any 
     box         None: an open system; a length: a cube; three: a brick; (3, 3): its vectors in rows
     periodic    three flags, as of ASE: along which box vectors there are images. Two of them: a slab, open along the normal of
                 their plane. One: a wire (FMM on the CPU). Left out: along all
+    widths      (n), standard deviations of Gaussian charges; None: points. The energy has nothing of a Gaussian with itself
     exclusions  pairs of particles that do not interact, integers (m, 2)
     targets     (m, 3): potential and field are computed there, and not at the charges; no forces, no energy
     virial      True: also the virial. method="auto" then means the FMM
@@ -41,7 +42,7 @@ def solve(positions: Any, charges: Any, box: BoxLike = None, *, exclusions: Any 
     if virial and options.get("method") == "auto":
         options["method"] = "fmm"  # the treecode has no virial
     options.setdefault("reproducible", 0 if options.get("method") == "auto" else 1)
-    with Plan(positions, charges, box, exclusions=exclusions, targets=targets, precision=precision, measure=measure, **options) as plan:
+    with Plan(positions, charges, box, widths=widths, exclusions=exclusions, targets=targets, precision=precision, measure=measure, **options) as plan:
         # the plan has just been assigned
         step = plan.step(positions, out, potential=True, field=True, virial=virial, assign=False)
         step.check()

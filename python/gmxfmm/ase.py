@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Coulomb"]
 
-_ARGUMENTS = {"charges", "exclusions", "measure", "assign_every"}  # not the library's options
+_ARGUMENTS = {"charges", "exclusions", "widths", "measure", "assign_every"}  # not the library's options
 
 
 class Coulomb(Calculator):

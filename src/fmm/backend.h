@@ -28,8 +28,8 @@ typedef struct fmm_backend
     /* Whether it turns positions, targets and results between the caller's axes and the plan's (frame.h) itself, as
      * they may be on a device; otherwise it is given the plan's. */
     int turns_axes;
-    /* Whether execute has the near field of plan->along (state.h). */
-    int has_along;
+    /* Whether execute has the near field of plan->along (state.h), and that of charges with widths. */
+    int has_along, has_widths;
 
     const struct treecode_stages* treecode; /* of the treecode: what makes modified charges and sums (its state.h) */
 

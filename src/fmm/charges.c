@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Charges and dipoles: checked, copied, added up, and told to the backend. */
+/* Charges, dipoles and widths: checked, copied, added up, and told to the backend. */
 #include "fmm/charges.h"
 
 #include <math.h>
@@ -19,6 +19,9 @@ enum
     c_parts = 256 /* of a sum, so that it has the same bits with any number of threads */
 };
 
+/* Squares of larger widths would be no numbers. */
+static const double c_widest = 1e100;
+
 static void free_dipoles(gmxfmm_plan* plan)
 {
     free(plan->charges.mu);
@@ -27,10 +30,20 @@ static void free_dipoles(gmxfmm_plan* plan)
     plan->charges.mu_bytes = 0;
 }
 
+static void free_widths(gmxfmm_plan* plan)
+{
+    free(plan->charges.width);
+    plan->bytes -= plan->charges.width_bytes;
+    plan->charges.width       = NULL;
+    plan->charges.width_bytes = 0;
+    plan->charges.widest      = 0;
+}
+
 void fmm_charges_free(gmxfmm_plan* plan)
 {
     fmm_charge_derivatives_free(plan);
     free_dipoles(plan);
+    free_widths(plan);
     free(plan->charges.q);
     plan->bytes -= plan->charges.bytes;
     plan->charges.q     = NULL;
@@ -176,6 +189,11 @@ static gmxfmm_status check_dipoles(gmxfmm_plan* plan, int64_t n, const void** mu
                         "number of dipoles is %lld, and there are %lld particles: set one of each", (long long)n,
                         (long long)plan->particles.n);
     }
+    if (plan->charges.width != NULL)
+    {
+        return fmm_fail(plan, GMXFMM_ERROR_UNSUPPORTED,
+                        "dipoles and second derivatives are of point charges: set widths to NULL first");
+    }
     if (plan->options.min_distance > 0)
     {
         return fmm_fail(plan, GMXFMM_ERROR_OPTION, "min_distance is for charges alone: set none of it with dipoles");
@@ -237,6 +255,84 @@ static gmxfmm_status set_dipoles(gmxfmm_plan* plan, int64_t n, const void* mu)
 gmxfmm_status gmxfmm_set_dipoles(gmxfmm_plan* plan, int64_t n, const void* mu)
 {
     return plan == NULL ? GMXFMM_ERROR_NULL : fmm_agree(plan, set_dipoles(plan, n, mu));
+}
+
+/* Whether widths can be set, and what is in the way. *width becomes an address on the host. */
+static gmxfmm_status check_widths(gmxfmm_plan* plan, int64_t n, const void** width)
+{
+    if (!plan->backend->has_widths)
+    {
+        return fmm_fail(plan, GMXFMM_ERROR_UNSUPPORTED,
+                        "widths are offered by the FMM on the CPU, on one rank: use method = fmm, device = cpu and "
+                        "gmxfmm_create");
+    }
+    if (plan->charges.q == NULL)
+    {
+        return fmm_fail(plan, GMXFMM_ERROR_ORDER, "set_charges must come before set_widths");
+    }
+    if (n != plan->particles.n)
+    {
+        return fmm_fail(plan, GMXFMM_ERROR_OPTION,
+                        "number of widths is %lld, and there are %lld particles: set one of each", (long long)n,
+                        (long long)plan->particles.n);
+    }
+    if (fmm_has_dipoles(plan))
+    {
+        return fmm_fail(plan, GMXFMM_ERROR_UNSUPPORTED, "widths are of charges alone: set dipoles to NULL first");
+    }
+    if (plan->options.min_distance > 0)
+    {
+        return fmm_fail(plan, GMXFMM_ERROR_OPTION, "min_distance is for point charges: set none of it with widths");
+    }
+    gmxfmm_status status = fmm_check_threads(plan);
+    status               = status == GMXFMM_OK ? plan->backend->on_host(plan, width, (size_t)n) : status;
+    for (int64_t i = 0; i < n && status == GMXFMM_OK; i++)
+    {
+        const double s = get_charge(*width, plan->options.array_type, i);
+        if (!(s >= 0 && s < c_widest))
+        {
+            return fmm_fail(plan, GMXFMM_ERROR_CHARGE, "width of particle %lld is %g, allowed is 0 to %g", (long long)i,
+                            s, c_widest);
+        }
+    }
+    return status;
+}
+
+static gmxfmm_status set_widths(gmxfmm_plan* plan, int64_t n, const void* width)
+{
+    if (width == NULL && plan->charges.width == NULL)
+    {
+        return GMXFMM_OK;
+    }
+    const gmxfmm_status status = width != NULL ? check_widths(plan, n, &width) : GMXFMM_OK;
+    if (status != GMXFMM_OK)
+    {
+        return status;
+    }
+    fmm_particles_unassign(plan);
+    free_widths(plan);
+    if (width == NULL)
+    {
+        return GMXFMM_OK;
+    }
+    const size_t before       = plan->bytes;
+    plan->charges.width       = fmm_alloc(plan, (size_t)n * sizeof(double));
+    plan->charges.width_bytes = plan->bytes - before;
+    if (plan->charges.width == NULL)
+    {
+        return fmm_fail(plan, GMXFMM_ERROR_MEMORY, "out of memory for %lld widths", (long long)n);
+    }
+    for (int64_t i = 0; i < n; i++)
+    {
+        plan->charges.width[i] = get_charge(width, plan->options.array_type, i);
+        plan->charges.widest   = fmax(plan->charges.widest, plan->charges.width[i]);
+    }
+    return GMXFMM_OK;
+}
+
+gmxfmm_status gmxfmm_set_widths(gmxfmm_plan* plan, int64_t n, const void* width)
+{
+    return plan == NULL ? GMXFMM_ERROR_NULL : fmm_agree(plan, set_widths(plan, n, width));
 }
 
 gmxfmm_status gmxfmm_enqueue_charges(gmxfmm_plan* plan, int64_t count, const int* index, const void* q, void* stream)

@@ -282,15 +282,16 @@ typedef struct
 typedef enum
 {
     GMXFMM_CAN_VIRIAL         = 1,
-    GMXFMM_CAN_EXCLUDE        = 2,   /* set_exclusions */
-    GMXFMM_CAN_TARGETS        = 4,   /* set_targets */
-    GMXFMM_CAN_ENQUEUE        = 8,   /* enqueue */
-    GMXFMM_CAN_ENQUEUE_ASSIGN = 16,  /* enqueue_assign, for periodic cells of one level without targets. It ends where
-                                      * other cells are near each other than at the last assign, and where particles
-                                      * have left the cells of a slab */
-    GMXFMM_CAN_ENQUEUE_CHARGES = 32, /* enqueue_charges */
-    GMXFMM_CAN_CHARGE_GRADIENT = 64, /* set_charge_derivatives */
-    GMXFMM_CAN_DIPOLES         = 128 /* set_dipoles */
+    GMXFMM_CAN_EXCLUDE        = 2,    /* set_exclusions */
+    GMXFMM_CAN_TARGETS        = 4,    /* set_targets */
+    GMXFMM_CAN_ENQUEUE        = 8,    /* enqueue */
+    GMXFMM_CAN_ENQUEUE_ASSIGN = 16,   /* enqueue_assign, for periodic cells of one level without targets. It ends where
+                                       * other cells are near each other than at the last assign, and where particles
+                                       * have left the cells of a slab */
+    GMXFMM_CAN_ENQUEUE_CHARGES = 32,  /* enqueue_charges */
+    GMXFMM_CAN_CHARGE_GRADIENT = 64,  /* set_charge_derivatives */
+    GMXFMM_CAN_DIPOLES         = 128, /* set_dipoles */
+    GMXFMM_CAN_WIDTHS          = 256  /* set_widths */
 } gmxfmm_capability;
 
 /* Version of the library, "major.minor.patch". */
@@ -337,8 +338,8 @@ GMXFMM_API gmxfmm_status gmxfmm_create(gmxfmm_plan**         plan,
  * next execute. Isotropic scaling costs nothing. Errors: NULL, BOX, UNSUPPORTED, MEMORY, DEVICE. */
 GMXFMM_API gmxfmm_status gmxfmm_set_box(gmxfmm_plan* plan, const double* box);
 
-/* Sets the number of particles and their charges, q[n] (copied). Clears exclusions, dipoles and assignment when n
- * changes.
+/* Sets the number of particles and their charges, q[n] (copied). Clears exclusions, dipoles, widths and assignment when
+ * n changes.
  * Errors: NULL, OPTION (n < 0), CHARGE, MEMORY. */
 GMXFMM_API gmxfmm_status gmxfmm_set_charges(gmxfmm_plan* plan, int64_t n, const void* q);
 
@@ -361,6 +362,15 @@ gmxfmm_set_charge_derivatives(gmxfmm_plan* plan, int num, const int* start, cons
  * min_distance), CHARGE (not finite), ORDER (there are no charges), UNSUPPORTED (the treecode, several ranks or GPUs),
  * MEMORY, DEVICE (there are none then). */
 GMXFMM_API gmxfmm_status gmxfmm_set_dipoles(gmxfmm_plan* plan, int64_t n, const void* mu);
+
+/* Makes the charges of all n particles Gaussians of these standard deviations s, width[n] of the array type (copied);
+ * 0: a point; NULL: all are points. A pair has erf(r / g) / r, g^2 = 2 (s_i^2 + s_j^2), in place of 1/r. The energy has
+ * no q^2 / (2 sqrt(pi) s) of a Gaussian with itself. set_charges comes first, and keeps them while n stays. Assign
+ * anew: that is the error OPTION where a width is too large for the box. Settings are chosen for point charges, and
+ * errors are those of these, relative to their forces. Errors: NULL, OPTION (n; min_distance), CHARGE (negative, not
+ * finite), ORDER (there are no charges), UNSUPPORTED (dipoles, a GPU, the treecode, several ranks), MEMORY (there are
+ * none then). */
+GMXFMM_API gmxfmm_status gmxfmm_set_widths(gmxfmm_plan* plan, int64_t n, const void* width);
 
 /* Sets targets, places x[3n] (copied). From the next assign on potential and field are computed there and not at the
  * charges; n = 0: at the charges again. There are no forces, energies or virial then. measured_error becomes NAN, but a

@@ -250,6 +250,11 @@ int fmm_plan_has_dipoles(const gmxfmm_plan* plan)
     return fmm_has_dipoles(plan);
 }
 
+int fmm_plan_has_widths(const gmxfmm_plan* plan)
+{
+    return fmm_has_widths(plan);
+}
+
 void fmm_forget_known_errors(gmxfmm_plan* plan)
 {
     plan->known_errors = NULL;

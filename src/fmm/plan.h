@@ -32,8 +32,9 @@ gmxfmm_status fmm_create_shared(gmxfmm_plan**           plan,
                                 char*                   message,
                                 size_t                  message_size);
 
-/* Whether particles have dipoles. */
+/* Whether particles have dipoles, or widths. */
 int fmm_plan_has_dipoles(const gmxfmm_plan* plan);
+int fmm_plan_has_widths(const gmxfmm_plan* plan);
 
 /* Makes cells for the box as it is, as an assignment does first. Errors: MEMORY, OPTION, UNSUPPORTED. */
 gmxfmm_status fmm_make_cells(gmxfmm_plan* plan);

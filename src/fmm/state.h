@@ -104,6 +104,9 @@ typedef struct
     size_t  bytes;
     double* mu; /* 3 n: dipoles, caller's order and axes; NULL: there are none */
     size_t  mu_bytes;
+    double* width; /* n: of each charge's Gaussian, caller's order and unit; NULL: all are points */
+    double  widest;
+    size_t  width_bytes;
 } fmm_charges;
 
 /* What the arrays of a far field were made for. */
@@ -219,6 +222,11 @@ struct gmxfmm_plan
 static inline int fmm_has_dipoles(const gmxfmm_plan* plan)
 {
     return plan->charges.mu != NULL;
+}
+
+static inline int fmm_has_widths(const gmxfmm_plan* plan)
+{
+    return plan->charges.width != NULL && plan->charges.widest > 0;
 }
 
 /* What messages call particle i. */

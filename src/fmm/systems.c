@@ -14,12 +14,12 @@ static void* part_of(const gmxfmm_plan* plan, const void* array, int64_t first)
     return array != NULL ? (char*)array + (size_t)first * word : NULL;
 }
 
-/* Excluded pairs, derivatives of charges and dipoles of the plan are of particles by their numbers: another number of
- * them would lose these without a word. */
+/* Excluded pairs, derivatives of charges, dipoles and widths of the plan are of particles by their numbers: another
+ * number of them would lose these without a word. */
 static gmxfmm_status check_numbers(gmxfmm_plan* plan, const gmxfmm_systems* all)
 {
-    const int keeps =
-        plan->particles.excl_start != NULL || plan->derivatives.num > 0 || (fmm_has_dipoles(plan) && all->mu == NULL);
+    const int keeps = plan->particles.excl_start != NULL || plan->derivatives.num > 0 ||
+                      (fmm_has_dipoles(plan) && all->mu == NULL) || plan->charges.width != NULL;
     if (all->num < 0)
     {
         return fmm_fail(plan, GMXFMM_ERROR_OPTION, "num is %lld, a number of systems is 0 or more",
@@ -31,8 +31,8 @@ static gmxfmm_status check_numbers(gmxfmm_plan* plan, const gmxfmm_systems* all)
         if (n != plan->particles.n)
         {
             return fmm_fail(plan, GMXFMM_ERROR_OPTION,
-                            "system %lld has %lld particles, and the plan has excluded pairs, charge derivatives or "
-                            "dipoles of %lld: set none, or give systems of as many",
+                            "system %lld has %lld particles, and the plan has excluded pairs, charge derivatives, "
+                            "dipoles or widths of %lld: set none, or give systems of as many",
                             (long long)s, (long long)n, (long long)plan->particles.n);
         }
     }

@@ -229,11 +229,11 @@ static gmxfmm_status find_extent(gmxfmm_plan* plan, const void** x, double* low,
     return status;
 }
 
-/* The edge of cubes below which near cells would not hold all pairs that min_distance concerns; a little more, as the
- * edge of cells is computed from their volume. */
+/* The edge of cubes below which near cells would not hold all pairs that min_distance concerns, or that widths soften;
+ * a little more, as the edge of cells is computed from their volume. */
 static double least_edge(const gmxfmm_plan* plan)
 {
-    return (1 + 1e-9) * plan->options.min_distance / plan->domain.separation;
+    return (1 + 1e-9) * fmax(plan->options.min_distance, 0.5 * plan->charges.widest) / plan->domain.separation;
 }
 
 /* The domain of an open system: cubes of one edge around its particles, which need not fill it. */

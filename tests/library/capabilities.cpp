@@ -144,6 +144,13 @@ TEST_P(Capabilities, OfDipoles)
     EXPECT_EQ(gmxfmm_set_dipoles(plan_, n(), nullptr), GMXFMM_OK) << "there can be none everywhere";
 }
 
+TEST_P(Capabilities, OfWidths)
+{
+    const std::vector<double> width(static_cast<std::size_t>(n()), 0.1);
+    expectStatus(GMXFMM_CAN_WIDTHS, gmxfmm_set_widths(plan_, n(), width.data()), GMXFMM_OK);
+    EXPECT_EQ(gmxfmm_set_widths(plan_, n(), nullptr), GMXFMM_OK) << "all can be points everywhere";
+}
+
 TEST_P(Capabilities, OfTargets)
 {
     expectStatus(GMXFMM_CAN_TARGETS, gmxfmm_set_targets(plan_, 7, places_.data()), GMXFMM_OK);
@@ -202,7 +209,7 @@ TEST(CapabilitiesOfAPlan, AreThoseThatAreDocumented)
 {
     const System   s       = ions({3, 0, 0, 0, 3, 0, 0, 0, 3}, 40, 2);
     const unsigned charges = GMXFMM_CAN_VIRIAL | GMXFMM_CAN_CHARGE_GRADIENT; /* not of targets */
-    const unsigned fmm     = charges | GMXFMM_CAN_EXCLUDE | GMXFMM_CAN_TARGETS | GMXFMM_CAN_DIPOLES;
+    const unsigned fmm     = charges | GMXFMM_CAN_EXCLUDE | GMXFMM_CAN_TARGETS | GMXFMM_CAN_DIPOLES | GMXFMM_CAN_WIDTHS;
     auto           tree = treecode(), cells = explicitOptions(4, 3, 3, 3, 1);
     tree.device = cells.device = GMXFMM_CPU;
     Plan byCells(s, cells), byTreecode(s, tree);

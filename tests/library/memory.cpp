@@ -214,6 +214,37 @@ TEST_P(Memory, OfDipoles)
     EXPECT_LT(plan.info().bytes + 80 * s.size(), with); /* scratch may stay */
 }
 
+/* The same of widths. */
+TEST_P(Memory, OfWidths)
+{
+    const System   s = manyAtoms(12);
+    gmxfmm_options o = options();
+    o.num_threads    = 2;
+    Plan                plan(s, o);
+    const std::int64_t  n = static_cast<std::int64_t>(s.size());
+    std::vector<double> force(s.x.size());
+    gmxfmm_output       output = sized<gmxfmm_output>();
+    output.force               = force.data();
+    output.want_energy         = 1;
+    output.want_virial         = 1;
+    const std::vector<double> width(s.size(), 0.1);
+    const std::size_t         told = plan.info().bytes, before = heapBytes();
+    ASSERT_EQ(gmxfmm_set_widths(plan.get(), n, width.data()), GMXFMM_OK) << gmxfmm_message(plan.get());
+    plan.assign(s.x);
+    EXPECT_GT(plan.info().bytes, told + 80 * s.size());
+    EXPECT_NEAR(static_cast<double>(plan.info().bytes - told), static_cast<double>(heapBytes() - before), 1e4);
+    ASSERT_EQ(gmxfmm_execute(plan.get(), s.x.data(), &output), GMXFMM_OK) << gmxfmm_message(plan.get());
+    const std::size_t calls = heapCalls();
+    for (int step = 0; step < 3; step++)
+    {
+        ASSERT_EQ(gmxfmm_execute(plan.get(), s.x.data(), &output), GMXFMM_OK);
+    }
+    EXPECT_EQ(heapCalls(), calls);
+    ASSERT_EQ(gmxfmm_set_widths(plan.get(), n, nullptr), GMXFMM_OK);
+    plan.assign(s.x);
+    EXPECT_LT(plan.info().bytes, told + 1000000); /* scratch may stay */
+}
+
 INSTANTIATE_TEST_SUITE_P(
     Cases,
     Memory,

@@ -6,6 +6,7 @@
 
 #include "fmm/cpu/near/excluded_pairs.h"
 #include "fmm/cpu/near/p2p.h"
+#include "fmm/cpu/near/widths.h"
 #include "fmm/cpu/particles/particles.h"
 
 static gmxfmm_status assign_particles(gmxfmm_plan* plan, const void* x)
@@ -22,7 +23,8 @@ static gmxfmm_status assign_particles(gmxfmm_plan* plan, const void* x)
 static gmxfmm_status reserve_scratch(gmxfmm_plan* plan)
 {
     const size_t near = fmm_p2p_scratch(plan), far = fmm_block_scratch(plan->far.order);
-    const size_t bytes = ((near > far ? near : far) + 2 * FMM_ALIGN - 1) / FMM_ALIGN * FMM_ALIGN;
+    const size_t wide = fmm_widths_scratch(plan), most = near > far ? near : far;
+    const size_t bytes = ((most > wide ? most : wide) + 2 * FMM_ALIGN - 1) / FMM_ALIGN * FMM_ALIGN;
     if (bytes > plan->cpu->scratch_bytes)
     {
         free(plan->cpu->scratch);
@@ -47,6 +49,7 @@ gmxfmm_status fmm_cpu_assign(gmxfmm_plan* plan, const void* x)
         return fmm_fail(plan, GMXFMM_ERROR_MEMORY, "there was no memory for exclusions: set them again");
     }
     gmxfmm_status status = assign_particles(plan, x);
+    status               = status == GMXFMM_OK ? fmm_widths_assign(plan) : status;
     status               = status == GMXFMM_OK ? reserve_scratch(plan) : status;
     return status == GMXFMM_OK && plan->cpu->path->reserve != NULL ? plan->cpu->path->reserve(plan) : status;
 }

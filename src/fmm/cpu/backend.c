@@ -175,6 +175,8 @@ static void destroy(gmxfmm_plan* plan)
         fmm_levels_free(plan);
         fmm_leaves_free(plan);
         fmm_shares_free(plan);
+        free(plan->cpu->widths.memory);
+        free(plan->cpu->widths.images);
         free(plan->cpu->scratch);
         free(plan->cpu);
         plan->cpu = NULL;
@@ -192,8 +194,10 @@ static gmxfmm_status on_host(gmxfmm_plan* plan, const void** x, size_t num)
 static unsigned capabilities(const gmxfmm_plan* plan)
 {
     const unsigned of_charges = GMXFMM_CAN_VIRIAL | GMXFMM_CAN_CHARGE_GRADIENT;
-    const unsigned always     = GMXFMM_CAN_EXCLUDE | GMXFMM_CAN_TARGETS | GMXFMM_CAN_DIPOLES;
-    return (plan->particles.num_targets == 0 ? of_charges : 0) | always;
+    const unsigned always     = GMXFMM_CAN_EXCLUDE | GMXFMM_CAN_TARGETS;
+    return (plan->particles.num_targets == 0 ? of_charges : 0) |
+           (plan->charges.width == NULL ? GMXFMM_CAN_DIPOLES : 0) | (fmm_has_dipoles(plan) ? 0 : GMXFMM_CAN_WIDTHS) |
+           always;
 }
 
 static void get_info(const gmxfmm_plan* plan, gmxfmm_info* info)
@@ -219,6 +223,7 @@ const fmm_backend        fmm_backend_cpu = {
            .max_rotation_order = GMXFMM_MAX_ORDER,
            .has_octree_options = 1,
            .has_along          = 1,
+           .has_widths         = 1,
            .costs              = &fmm_costs_cpu,
            .no_enqueue         = NEEDS_CUDA,
            .no_enqueue_assign  = NEEDS_CUDA,

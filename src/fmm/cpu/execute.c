@@ -8,6 +8,7 @@
 #include "fmm/cpu/convolution/convolution.h"
 #include "fmm/cpu/expansions/expansions.h"
 #include "fmm/cpu/near/p2p.h"
+#include "fmm/cpu/near/widths.h"
 #include "fmm/cpu/output.h"
 #include "fmm/cpu/particles/particles.h"
 #include "fmm/cpu/ranks.h"
@@ -143,6 +144,10 @@ static void near_field(gmxfmm_plan* plan, fmm_wanted wanted, fmm_step_sums* sums
 {
     double clock = fmm_time();
     fmm_p2p(plan, wanted, sums->near_virial);
+    if (fmm_has_widths(plan))
+    {
+        fmm_widths(plan, wanted, sums->near_virial);
+    }
     if (sums->apart && !fmm_far_is_first(plan, wanted))
     {
         fmm_particle_sums(plan, sums->first);

@@ -68,6 +68,16 @@ typedef struct fmm_cpu_path
     const void* (*locals)(const gmxfmm_plan* plan, size_t* stride); /* of the cells or leaves */
 } fmm_cpu_path;
 
+/* What near/widths.c keeps for plans with widths. */
+typedef struct
+{
+    double    soften; /* pairs closer than this are softened in P2P, caller's unit; 0: none are */
+    double    cutoff; /* of pairs, in units of sqrt(2 (s_i^2 + s_j^2)) */
+    unsigned* images; /* of excluded particles, near and far, as the caller lists them, at mask_start[s] + 1 on */
+    void*     memory; /* particles and targets in bins */
+    size_t    capacity, images_capacity; /* bytes of these */
+} fmm_widths_state;
+
 struct fmm_convolution;
 struct fmm_operators;
 struct fmm_ranks;
@@ -116,6 +126,8 @@ typedef struct fmm_cpu
     int    near_capacity;    /* largest number of particles in a near set, padded */
     int    uncharged;        /* whether any source has neither charge nor dipole */
     int    no_dipoles;       /* whether all dipoles of a plan that has some are zero */
+
+    fmm_widths_state widths;
 
     void*  scratch;       /* per thread: gathered near particles, expansions of a block of cells */
     size_t scratch_bytes; /* per thread */

@@ -37,31 +37,47 @@ static inline size_t digit_of(const fmm_keyed* item, int shift)
     return (shift < 64 ? item->lower >> shift : item->upper >> (shift - 64)) & (c_values - 1);
 }
 
+static void count_part(const fmm_keyed* from, size_t begin, size_t end, int shift, size_t* count)
+{
+    memset(count, 0, c_values * sizeof(*count));
+    for (size_t i = begin; i < end; i++)
+    {
+        count[digit_of(&from[i], shift)]++;
+    }
+}
+
+static void move_part(const fmm_keyed* from, fmm_keyed* to, size_t begin, size_t end, int shift, size_t* place)
+{
+    for (size_t i = begin; i < end; i++)
+    {
+        to[place[digit_of(&from[i], shift)]++] = from[i];
+    }
+}
+
 /* One pass: each thread counts its part, then moves it to the places that follow from the counts of all. */
 static void sort_pass(const fmm_keyed* from, fmm_keyed* to, size_t n, int shift, size_t count[][c_values], int threads)
 {
+    if (threads == 1) /* a team of its own would be allocated for it */
+    {
+        count_part(from, 0, n, shift, count[0]);
+        counts_to_places(count, 1);
+        move_part(from, to, 0, n, shift, count[0]);
+        return;
+    }
 #pragma omp parallel num_threads(threads)
     {
-        const int     t     = omp_get_thread_num();
-        const int     num   = omp_get_num_threads();
-        const size_t  begin = n * (size_t)t / (size_t)num;
-        const size_t  end   = n * (size_t)(t + 1) / (size_t)num;
-        size_t* const mine  = count[t];
-        memset(mine, 0, sizeof(count[t]));
-        for (size_t i = begin; i < end; i++)
-        {
-            mine[digit_of(&from[i], shift)]++;
-        }
+        const int    t     = omp_get_thread_num();
+        const int    num   = omp_get_num_threads();
+        const size_t begin = n * (size_t)t / (size_t)num;
+        const size_t end   = n * (size_t)(t + 1) / (size_t)num;
+        count_part(from, begin, end, shift, count[t]);
 #pragma omp barrier
         if (t == 0)
         {
             counts_to_places(count, num);
         }
 #pragma omp barrier
-        for (size_t i = begin; i < end; i++)
-        {
-            to[mine[digit_of(&from[i], shift)]++] = from[i];
-        }
+        move_part(from, to, begin, end, shift, count[t]);
     }
 }
 

@@ -737,6 +737,11 @@ gmxfmm_status gmxfmm_measure_plan(const gmxfmm_reference* reference,
         return fmm_say(message, message_size, GMXFMM_ERROR_OPTION,
                        "dipoles are those of the plan or of the reference alone: give the same ones to both");
     }
+    if (fmm_plan_has_widths(plan))
+    {
+        return fmm_say(message, message_size, GMXFMM_ERROR_UNSUPPORTED,
+                       "a reference is of point charges, and the plan has widths: set them to NULL first");
+    }
     void* force = fmm_measure_room(reference);
     if (force == NULL)
     {

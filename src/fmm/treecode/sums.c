@@ -16,7 +16,7 @@
 
 #include "fmm/treecode/chebyshev.h"
 #include "fmm/treecode/pair.h"
-#include "fmm/treecode/vector_math.h"
+#include "fmm/cpu/simd/vector_math.h"
 
 typedef vreal number;
 #define TREECODE_FUNCTION static inline

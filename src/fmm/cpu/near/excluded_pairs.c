@@ -196,6 +196,30 @@ static inline int fill_row(const fmm_cells* c,
     return good ? front : -1;
 }
 
+/* Images of the particles list[num] that i excludes, for widths.c. Returns whether all can be told. */
+static int set_images(const fmm_cells* c,
+                      image_kind       kind,
+                      const near_list* near,
+                      const spot*      spots,
+                      int              i,
+                      const int*       list,
+                      int              num,
+                      unsigned*        to)
+{
+    int good = 1;
+    for (int e = 0; e < num; e++)
+    {
+        int image[3];
+        place_of(c, kind, near, &spots[i], &spots[list[e]], i < list[e] ? 1 : -1, image);
+        for (int d = 0; d < 3; d++)
+        {
+            good &= abs(image[d]) <= FMM_MOST_IMAGE;
+        }
+        to[e] = fmm_pack_image(image);
+    }
+    return good;
+}
+
 /* The row of particle s. Returns whether all images can be told. */
 static int set_row(const gmxfmm_plan* plan, const spot* spots, const near_list* near, image_kind kind, int s)
 {
@@ -218,7 +242,8 @@ static int set_row(const gmxfmm_plan* plan, const spot* spots, const near_list* 
                       : kind == IMAGE_OF_LEAF ? fill_row(c, IMAGE_OF_LEAF, near, spots, of, i, list, num, row, images)
                                               : fill_row(c, IMAGE_NEAREST, near, spots, of, i, list, num, row, images);
     cpu->mask_far[s] += front < 0 ? 0 : front;
-    return front >= 0;
+    return front >= 0 &&
+           (!fmm_has_widths(plan) || set_images(c, kind, near, spots, i, list, num, cpu->widths.images + first + 1));
 }
 
 static void set_spots(const gmxfmm_plan* plan, spot* spots)
@@ -324,7 +349,10 @@ gmxfmm_status fmm_excluded_pairs(gmxfmm_plan* plan)
     int*         of_leaf     = with_leaves ? malloc((threads * leaves + 1) * sizeof(int)) : NULL;
     spot*        spots       = pairs ? malloc((n + 1) * sizeof(*spots)) : NULL;
     int          good        = 1;
-    const int    enough      = prefixes != NULL && (of_leaf != NULL || !with_leaves) && (spots != NULL || !pairs);
+    const size_t images      = (n + (pairs ? (size_t)plan->particles.excl_start[n] : 0)) * sizeof(*cpu->widths.images);
+    const int    enough      = prefixes != NULL && (of_leaf != NULL || !with_leaves) && (spots != NULL || !pairs) &&
+                       (!pairs || !fmm_has_widths(plan) ||
+                        fmm_grow(plan, (void**)&cpu->widths.images, &cpu->widths.images_capacity, images));
     if (enough)
     {
         for (size_t i = 0; i < threads * leaves && of_leaf != NULL; i++)

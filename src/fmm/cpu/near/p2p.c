@@ -8,7 +8,8 @@
  * A particle with neither charge nor dipole may stand where another one does, as virtual sites do. As a source it is
  * moved away, and as a target it has the sources at its place masked.
  *
- * Plans with dipoles have kernels of their own, and so have derivatives along a way (plan->along).
+ * Plans with dipoles have kernels of their own, and so have derivatives along a way (plan->along). In plans with widths
+ * close pairs are softened, and widths.c adds the rest.
  *
  * In an open system positions are the caller's own numbers, if the step has all their digits (fmm_has_given), in a
  * unit that is a power of two; sums are brought into units of u for each target.
@@ -18,6 +19,7 @@
 #include <omp.h>
 #include <string.h>
 
+#include "fmm/cpu/near/soften.h"
 #include "fmm/cpu/ranks.h"
 #include "fmm/cpu/simd/rsqrt.h"
 
@@ -43,7 +45,8 @@ typedef struct
     int         shifted;   /* relative to the centres of their cells */
     real        away;      /* x of the padding: no particle is there */
     real        unit;      /* of these positions over u */
-    real        least;     /* square of the distance below which pairs have no force (min_distance); 0: none */
+    real        least;     /* square of the distance below which pairs are not 1/r; 0: all are */
+    int         softened;  /* whether they are softened there (soften.h), or have no force (min_distance) */
     int         uncharged; /* whether any source has neither charge nor dipole */
 } near_positions;
 
@@ -52,11 +55,13 @@ static const double c_farthest = 200;
 
 static near_positions places_of(const gmxfmm_plan* plan, const fmm_particle_set* p)
 {
-    const fmm_cells* c     = &plan->domain.cells;
-    const double     least = plan->options.min_distance / c->u;
+    const fmm_cells* c        = &plan->domain.cells;
+    const int        softened = plan->cpu->widths.soften > 0;
+    const double     least    = (softened ? plan->cpu->widths.soften : plan->options.min_distance) / c->u;
     if (!fmm_has_given(plan))
     {
-        const near_positions own = {p->x, p->y, p->z, 1, c_away, 1, (real)(least * least), plan->cpu->uncharged};
+        const near_positions own = {
+            p->x, p->y, p->z, 1, c_away, 1, (real)(least * least), softened, plan->cpu->uncharged};
         return own;
     }
     const double         scale = fmm_given_scale(plan), end = c->origin[0] + (c->n[0] + c_farthest) * c->edge;
@@ -68,6 +73,7 @@ static near_positions places_of(const gmxfmm_plan* plan, const fmm_particle_set*
                                  (real)(end * scale),
                                  (real)(1 / unit),
                                  (real)(least * unit * least * unit),
+                                 softened,
                                  plan->cpu->uncharged};
     return all;
 }
@@ -331,12 +337,20 @@ enum
 /* 1/r and 1/r^3 by the steps of rsqrt.h, with common factors taken out: (e - 3) and (e - 5/3). */
 static const real c_fiveThirds = (real)(5.0 / 3.0);
 
+/* What pairs are below the distance whose square is `least`. */
+typedef enum
+{
+    NOT_LIMITED,
+    WITHOUT_FORCE,
+    SOFTENED
+} limit_kind;
+
 static inline void interact_vector(const near_list* list,
                                    int              j,
                                    vreal            x,
                                    vreal            y,
                                    vreal            z,
-                                   int              limited,
+                                   limit_kind       limited,
                                    real             least,
                                    fmm_wanted       wanted,
                                    vreal            sum[c_mostSums])
@@ -346,25 +360,38 @@ static inline void interact_vector(const near_list* list,
     const vreal dz     = z - *(const vreal*)(list->z + j);
     vreal       r2     = dx * dx + dy * dy + dz * dz;
     vinteger    inside = {0};
-    if (limited)
+    vreal       v      = {0};
+    if (limited != NOT_LIMITED)
     {
         const vreal zero = {0}, limit = zero + least;
         inside = r2 < limit;
+        v      = (vreal)((vinteger)(1 - r2 / least) & inside);
         r2     = (vreal)(((vinteger)r2 & ~inside) | ((vinteger)limit & inside));
     }
     const vreal t = fmm_rsqrt_estimate(r2, list->kept[j / VLEN]), t2 = t * t, qt = *(const vreal*)(list->q + j) * t;
     if (wanted != FMM_FIELD)
     {
-        sum[c_phi] += qt * (r2 * t2 - 3);
+        if (limited == SOFTENED)
+        {
+            sum[c_phi] += qt * (r2 * t2 - 3) * fmm_soften_potential(v);
+        }
+        else
+        {
+            sum[c_phi] += qt * (r2 * t2 - 3);
+        }
     }
     if (wanted == FMM_POTENTIAL)
     {
         return;
     }
     vreal f = (qt * t2) * (r2 * t2 - c_fiveThirds);
-    if (limited)
+    if (limited == WITHOUT_FORCE)
     {
         f = (vreal)((vinteger)f & ~inside);
+    }
+    if (limited == SOFTENED)
+    {
+        f *= fmm_soften_force(v);
     }
     sum[c_field] += f * dx;
     sum[c_field + 1] += f * dy;
@@ -388,8 +415,15 @@ enum
     c_block = 16 * VLEN
 };
 
-static inline void
-interact(const near_list* list, int num, real x, real y, real z, int limited, real least, fmm_wanted wanted, real* out)
+static inline void interact(const near_list* list,
+                            int              num,
+                            real             x,
+                            real             y,
+                            real             z,
+                            limit_kind       limited,
+                            real             least,
+                            fmm_wanted       wanted,
+                            real*            out)
 {
     const int   first = wanted == FMM_FIELD ? c_field : c_phi;
     const int   sums  = wanted == FMM_POTENTIAL ? c_field : wanted == FMM_VIRIAL ? c_mostSums : c_square;
@@ -842,13 +876,17 @@ target_cell(const gmxfmm_plan* plan, int cell, const near_list* list, fmm_wanted
         }
         /* with a limit what is at the same place has a finite potential */
         const int all = with_masks && a.q[s] == 0 && to.least == 0 && mask_place(list, num, to.x[s], to.y[s], to.z[s]);
-        if (to.least > 0)
+        if (to.least > 0 && to.softened)
         {
-            interact(list, num, to.x[s], to.y[s], to.z[s], 1, to.least, wanted, out);
+            interact(list, num, to.x[s], to.y[s], to.z[s], SOFTENED, to.least, wanted, out);
+        }
+        else if (to.least > 0)
+        {
+            interact(list, num, to.x[s], to.y[s], to.z[s], WITHOUT_FORCE, to.least, wanted, out);
         }
         else
         {
-            interact(list, num, to.x[s], to.y[s], to.z[s], 0, 0, wanted, out);
+            interact(list, num, to.x[s], to.y[s], to.z[s], NOT_LIMITED, 0, wanted, out);
         }
         if (!to.shifted)
         {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* What kernels.h needs, on vectors of the CPU: 1/sqrt to rounding, and exp of numbers that are not positive. */
-#ifndef TREECODE_VECTOR_MATH_H
-#define TREECODE_VECTOR_MATH_H
+/* Functions of vectors: 1/sqrt to rounding, and exp of numbers that are not positive. */
+#ifndef FMM_VECTOR_MATH_H
+#define FMM_VECTOR_MATH_H
 
 #include <math.h>
 
@@ -35,7 +35,7 @@ static inline vreal kernel_rsqrt(vreal x)
     const vreal y = _mm256_rsqrt_ps(x);
     return y + (0.5F * y) * (1.0F - x * (y * y));
 #else
-    vreal y;
+    vreal y = x;
     for (int l = 0; l < VLEN; l++)
     {
 #    ifdef FMM_DOUBLE
