@@ -2,8 +2,8 @@
 """Plots of the stored results that documents show: plot.py [RESULT...] draws an .svg beside each (default: all under benchmarks/results).
 
 mdrun.json            ns/day of mdrun on a GPU over the number of atoms of water: PME, FMM, reaction field; the other systems as points
-lj-split-2026.3.json  mdrun-bars.svg: the speed of FMM over that of PME, a bar each for the systems that README shows, also from mdrun-2026.3.json
-                      beside it
+lj-split.json         mdrun-bars.svg: the speed of FMM over that of PME, a bar each for the systems that README shows, also from mdrun.json and
+                      gpus.json beside it
 asked.json            force errors reached over those asked for, by choices that are measured and that are not
 treecode.json         time over error of the treecode by theta and degree, and of the FMM
 """
@@ -11,7 +11,6 @@ import glob
 import json
 import os
 import re
-import statistics
 import subprocess
 import sys
 
@@ -56,29 +55,27 @@ def speeds(records, output):
            'set logscale xy\nset format x "10^{%L}"\nset key inside bottom left', styles)
 
 
-# What the bars are of, as README calls it: words, file, and the record's name or the first words of its system.
-MDRUN, SPLIT = "mdrun-2026.3.json", "lj-split-2026.3.json"
-SYSTEMS = [("SPC/E water", MDRUN, "water2"), ("SPC/E water", MDRUN, "water5"), ("SPC/E water", MDRUN, "water12"),
-           ("CHARMM's water, split", SPLIT, "CHARMM TIP3P water"), ("membrane protein, CHARMM, split", SPLIT, "membrane protein"),
-           ("bilayer of POPC, CHARMM, split", SPLIT, "bilayer"), ("protein in water, AMBER, split", SPLIT, "AMBER"), ("eight droplets", MDRUN, "droplets")]
+# What the bars are of, as README calls it: words, file, and the record's name or, of lj-split.json, the first words of its system.
+SYSTEMS = [("SPC/E water", "mdrun.json", "water2"), ("SPC/E water", "mdrun.json", "water5"), ("SPC/E water", "gpus.json", "water12"),
+           ("CHARMM's water, split", "lj-split.json", "CHARMM TIP3P water"), ("membrane protein, CHARMM, split", "lj-split.json", "membrane protein"),
+           ("bilayer of POPC, CHARMM, split", "lj-split.json", "bilayer"), ("protein in water, AMBER", "mdrun.json", "amber"), ("eight droplets", "mdrun.json", "droplets")]
 BARS = (("FMM, options set for speed", "#1f5fa8"), ("FMM, default options", "#9dbfe6"))
 
 
 def compared(folder):
-    """(words, atoms, PME, FMM, both with default options) of each system, ns/day; with or without graphs, as is faster."""
+    """(words, atoms, PME, FMM, PME, FMM with default options) of each system, ns/day; PME of fmm-lj = split is the same in both."""
     stored = {}
     for name in {file for _, file, _ in SYSTEMS}:
         with open(os.path.join(folder, name)) as file:
             stored[name] = json.load(file)
     for words, file, name in SYSTEMS:
-        if file == SPLIT:
+        if file == "lj-split.json":
             record = next(r for r in stored[file]["records"] if r["system"].startswith(name))
-            speeds = {kind: statistics.median(runs) for kind, runs in record["ns_per_day"].items()}
+            speeds = {kind: sorted(runs)[len(runs) // 2] for kind, runs in record["ns_per_day"].items()}
             atoms = int(re.search(r"(\d+) atoms", record["system"])[1])
-            yield (words, atoms, *(max(speeds[kind], speeds[kind + ", graph"]) for kind in ("PME", "FMM, split")),
-                   *(speeds[kind + ", default options"] for kind in ("PME", "FMM, split")))
+            yield words, atoms, speeds["PME"], speeds["FMM, split"], speeds["PME"], speeds["FMM, split, default options"]
         else:
-            record = next(r for r in stored[file] if r["name"] == name)
+            record = next(r for r in stored[file] if r["name"] == name and r.get("gpus", 1) == 1)
             yield (words, record["atoms"], *(record.get(f"{method}{which}_ns_per_day") for which in ("", "_default") for method in ("pme", "fmm")))
 
 
@@ -105,7 +102,7 @@ def bars(folder):
         row = 42 + 16 * at
         body.append(f'<rect x="{left - 90}" y="{row - 10}" width="11" height="11" fill="{colour}"/>')
         text(left - 74, row, label)
-    text(left - 240, 20, "Speed of mdrun 2026.3 with FMM over its speed with PME, one NVIDIA H200", 'font-size="14" font-weight="bold"')
+    text(left - 240, 20, "Speed of mdrun with FMM over its speed with PME, one NVIDIA H200", 'font-size="14" font-weight="bold"')
     body.append(f'<line x1="{line}" y1="66" x2="{line}" y2="{y - 6}" stroke="#c0392b" stroke-dasharray="4 3"/>')
     text(line, y + 8, "PME = 1", 'text-anchor="middle" fill="#c0392b"')
     return (f'<svg xmlns="http://www.w3.org/2000/svg" width="760" height="{y + 18}" viewBox="0 0 760 {y + 18}" font-family="sans-serif" font-size="12">\n'
@@ -153,7 +150,7 @@ LISTS = {"treecode.json": treecode, "mdrun.json": speeds}  # lists of records
 def main():
     for path in sys.argv[1:] or sorted(glob.glob(os.path.join(HERE, "results", "*", "*.json"))):
         output = os.path.splitext(path)[0] + ".svg"
-        if os.path.basename(path) == SPLIT:
+        if os.path.basename(path) == "lj-split.json":
             output = os.path.join(os.path.dirname(path), "mdrun-bars.svg")
             with open(output, "w") as file:
                 file.write(bars(os.path.dirname(path)))
