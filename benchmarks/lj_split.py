@@ -36,7 +36,7 @@ def options(name, kind):
 
 
 def system_of(gmx, name, folder, is_on_gpu):
-    if name.startswith("protein"):
+    if name in ("protein", "protein18"):
         return mdrun_systems.membrane_protein(gmx, folder, (3, 3, 2) if name == "protein18" else (1, 1, 1))
     if name == "amber":
         return mdrun_systems.amber_protein(gmx, folder)

@@ -319,7 +319,7 @@ class Run:
 
     def graphs(self):
         """Whether steps are launched as graphs, where they can be both."""
-        return (False, True) if self.bench.common["gromacs"] != "2022.5" and not self.cpu else (False,)
+        return (False, True) if self.bench.common["gromacs"] != "2022.5" and not self.cpu and self.case.update == "gpu" else (False,)
 
     def search(self, method, candidates, nstlist, threads):
         """The fastest of these settings, and then of the lists and threads. The ladder of PME is left where it only leads down."""

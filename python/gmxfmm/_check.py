@@ -138,7 +138,7 @@ def difference(found: np.ndarray, which: np.ndarray, change: np.ndarray, natural
     if not mean > (_ZERO * natural) ** 2:
         mean = natural**2
     error = math.sqrt(float(wrong.sum()) / len(wrong) / mean) if mean > 0 else 0.0
-    ordered = np.sort(size)  # of few a quarter of the time of np.median
+    ordered = np.sort(size)  # which of few takes less time than np.median
     usual = max(0.5 * float(ordered[n // 2] + ordered[-1 - n // 2]), natural**2)
     if 0 < _LIMIT**2 * usual < ordered[-1]:
         share = np.where(size > _LIMIT**2 * usual, usual / np.maximum(size, usual), 1)
@@ -270,7 +270,7 @@ def kinds_of(forces: np.ndarray, x: np.ndarray, q: np.ndarray, start: np.ndarray
 
 
 def _are_sure(errors: Sequence[float]) -> bool:
-    """Whether logarithms of errors leave no doubt: so few that numpy would take ten times as long."""
+    """Whether logarithms of errors leave no doubt: of so few numpy takes longer."""
     logarithms = [math.log(error) for error in errors]
     mean = sum(logarithms) / len(logarithms)
     variance = sum((one - mean)**2 for one in logarithms) / (len(logarithms) - 1)

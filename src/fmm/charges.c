@@ -171,6 +171,19 @@ gmxfmm_status gmxfmm_set_charges(gmxfmm_plan* plan, int64_t n, const void* q)
     return status;
 }
 
+/* Whether there are charges, and as many of what is to be set beside them; what: its name. */
+static gmxfmm_status check_beside_charges(gmxfmm_plan* plan, int64_t n, const char* what)
+{
+    if (plan->charges.q == NULL)
+    {
+        return fmm_fail(plan, GMXFMM_ERROR_ORDER, "set_charges must come before set_%s", what);
+    }
+    return n == plan->particles.n ? GMXFMM_OK
+                                  : fmm_fail(plan, GMXFMM_ERROR_OPTION,
+                                             "number of %s is %lld, and there are %lld particles: set one of each",
+                                             what, (long long)n, (long long)plan->particles.n);
+}
+
 /* Whether dipoles can be set, and what is in the way. *mu becomes an address on the host. */
 static gmxfmm_status check_dipoles(gmxfmm_plan* plan, int64_t n, const void** mu)
 {
@@ -179,15 +192,10 @@ static gmxfmm_status check_dipoles(gmxfmm_plan* plan, int64_t n, const void** mu
         return fmm_fail(plan, GMXFMM_ERROR_UNSUPPORTED,
                         "dipoles are offered by the FMM, on one rank: use method = fmm and gmxfmm_create");
     }
-    if (plan->charges.q == NULL)
+    gmxfmm_status status = check_beside_charges(plan, n, "dipoles");
+    if (status != GMXFMM_OK)
     {
-        return fmm_fail(plan, GMXFMM_ERROR_ORDER, "set_charges must come before set_dipoles");
-    }
-    if (n != plan->particles.n)
-    {
-        return fmm_fail(plan, GMXFMM_ERROR_OPTION,
-                        "number of dipoles is %lld, and there are %lld particles: set one of each", (long long)n,
-                        (long long)plan->particles.n);
+        return status;
     }
     if (plan->charges.width != NULL)
     {
@@ -198,9 +206,9 @@ static gmxfmm_status check_dipoles(gmxfmm_plan* plan, int64_t n, const void** mu
     {
         return fmm_fail(plan, GMXFMM_ERROR_OPTION, "min_distance is for charges alone: set none of it with dipoles");
     }
-    gmxfmm_status status = fmm_check_threads(plan);
-    status               = status == GMXFMM_OK ? plan->backend->on_host(plan, mu, 3 * (size_t)n) : status;
-    const int64_t bad    = status == GMXFMM_OK ? find_bad(plan, 3 * n, *mu) : 3 * n;
+    status            = fmm_check_threads(plan);
+    status            = status == GMXFMM_OK ? plan->backend->on_host(plan, mu, 3 * (size_t)n) : status;
+    const int64_t bad = status == GMXFMM_OK ? find_bad(plan, 3 * n, *mu) : 3 * n;
     return bad < 3 * n
                ? fmm_fail(plan, GMXFMM_ERROR_CHARGE, "dipole of particle %lld is not finite", (long long)bad / 3)
                : status;
@@ -266,15 +274,10 @@ static gmxfmm_status check_widths(gmxfmm_plan* plan, int64_t n, const void** wid
                         "widths are offered by the FMM on the CPU, on one rank: use method = fmm, device = cpu and "
                         "gmxfmm_create");
     }
-    if (plan->charges.q == NULL)
+    gmxfmm_status status = check_beside_charges(plan, n, "widths");
+    if (status != GMXFMM_OK)
     {
-        return fmm_fail(plan, GMXFMM_ERROR_ORDER, "set_charges must come before set_widths");
-    }
-    if (n != plan->particles.n)
-    {
-        return fmm_fail(plan, GMXFMM_ERROR_OPTION,
-                        "number of widths is %lld, and there are %lld particles: set one of each", (long long)n,
-                        (long long)plan->particles.n);
+        return status;
     }
     if (fmm_has_dipoles(plan))
     {
@@ -284,8 +287,8 @@ static gmxfmm_status check_widths(gmxfmm_plan* plan, int64_t n, const void** wid
     {
         return fmm_fail(plan, GMXFMM_ERROR_OPTION, "min_distance is for point charges: set none of it with widths");
     }
-    gmxfmm_status status = fmm_check_threads(plan);
-    status               = status == GMXFMM_OK ? plan->backend->on_host(plan, width, (size_t)n) : status;
+    status = fmm_check_threads(plan);
+    status = status == GMXFMM_OK ? plan->backend->on_host(plan, width, (size_t)n) : status;
     for (int64_t i = 0; i < n && status == GMXFMM_OK; i++)
     {
         const double s = get_charge(*width, plan->options.array_type, i);

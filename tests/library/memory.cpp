@@ -182,6 +182,25 @@ TEST_P(Memory, DoesNotGrowFromAssignToAssign)
     EXPECT_LT(static_cast<double>(plan.info().bytes), 1.1 * settled);
 }
 
+/* Sets what particles have beside their charges: it is told how much memory that takes, and no step allocates any. */
+template <typename Set>
+void expectToldAndKept(Plan* plan, const System& s, gmxfmm_output* output, const Set& set)
+{
+    const std::size_t told = plan->info().bytes, before = heapBytes();
+    ASSERT_EQ(set(), GMXFMM_OK) << gmxfmm_message(plan->get());
+    plan->assign(s.x);
+    EXPECT_GT(plan->info().bytes,
+              told + 80 * s.size()); /* dipoles: six numbers in double precision, nine in the step's */
+    EXPECT_NEAR(static_cast<double>(plan->info().bytes - told), static_cast<double>(heapBytes() - before), 1e4);
+    ASSERT_EQ(gmxfmm_execute(plan->get(), s.x.data(), output), GMXFMM_OK) << gmxfmm_message(plan->get());
+    const std::size_t calls = heapCalls();
+    for (int step = 0; step < 3; step++)
+    {
+        ASSERT_EQ(gmxfmm_execute(plan->get(), s.x.data(), output), GMXFMM_OK);
+    }
+    EXPECT_EQ(heapCalls(), calls);
+}
+
 /* Dipoles: no allocation in execute; all is told, and given back. */
 TEST_P(Memory, OfDipoles)
 {
@@ -197,18 +216,7 @@ TEST_P(Memory, OfDipoles)
     output.field_gradient      = gradient.data();
     output.want_energy         = 1;
     output.want_virial         = 1;
-    const std::size_t told = plan.info().bytes, before = heapBytes();
-    ASSERT_EQ(gmxfmm_set_dipoles(plan.get(), n, s.x.data()), GMXFMM_OK) << gmxfmm_message(plan.get());
-    plan.assign(s.x);
-    EXPECT_GT(plan.info().bytes, told + 80 * s.size()); /* six numbers in double precision, nine in the step's */
-    EXPECT_NEAR(static_cast<double>(plan.info().bytes - told), static_cast<double>(heapBytes() - before), 1e4);
-    ASSERT_EQ(gmxfmm_execute(plan.get(), s.x.data(), &output), GMXFMM_OK) << gmxfmm_message(plan.get());
-    const std::size_t calls = heapCalls();
-    for (int step = 0; step < 3; step++)
-    {
-        ASSERT_EQ(gmxfmm_execute(plan.get(), s.x.data(), &output), GMXFMM_OK);
-    }
-    EXPECT_EQ(heapCalls(), calls);
+    expectToldAndKept(&plan, s, &output, [&] { return gmxfmm_set_dipoles(plan.get(), n, s.x.data()); });
     const std::size_t with = plan.info().bytes;
     ASSERT_EQ(gmxfmm_set_dipoles(plan.get(), n, nullptr), GMXFMM_OK);
     EXPECT_LT(plan.info().bytes + 80 * s.size(), with); /* scratch may stay */
@@ -228,18 +236,8 @@ TEST_P(Memory, OfWidths)
     output.want_energy         = 1;
     output.want_virial         = 1;
     const std::vector<double> width(s.size(), 0.1);
-    const std::size_t         told = plan.info().bytes, before = heapBytes();
-    ASSERT_EQ(gmxfmm_set_widths(plan.get(), n, width.data()), GMXFMM_OK) << gmxfmm_message(plan.get());
-    plan.assign(s.x);
-    EXPECT_GT(plan.info().bytes, told + 80 * s.size());
-    EXPECT_NEAR(static_cast<double>(plan.info().bytes - told), static_cast<double>(heapBytes() - before), 1e4);
-    ASSERT_EQ(gmxfmm_execute(plan.get(), s.x.data(), &output), GMXFMM_OK) << gmxfmm_message(plan.get());
-    const std::size_t calls = heapCalls();
-    for (int step = 0; step < 3; step++)
-    {
-        ASSERT_EQ(gmxfmm_execute(plan.get(), s.x.data(), &output), GMXFMM_OK);
-    }
-    EXPECT_EQ(heapCalls(), calls);
+    const std::size_t         told = plan.info().bytes;
+    expectToldAndKept(&plan, s, &output, [&] { return gmxfmm_set_widths(plan.get(), n, width.data()); });
     ASSERT_EQ(gmxfmm_set_widths(plan.get(), n, nullptr), GMXFMM_OK);
     plan.assign(s.x);
     EXPECT_LT(plan.info().bytes, told + 1000000); /* scratch may stay */

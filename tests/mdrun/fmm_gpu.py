@@ -622,7 +622,7 @@ def choice_of_gpus(checks):
         checks.that(status != 0 and re.search(pattern, text) is not None, f"{' '.join(options)}: refused (/{pattern}/): {text[:300]}")
 
 
-# ---------------------------------------------------------------------------------------------------------------------- drift
+# --------------------------------------------------------------------------------------------------------------------- graphs
 
 def graphs(checks):
     """Whole steps as GPU graphs of mdrun's (GMX_CUDA_GRAPH): atoms move as without, and forces of the run's own frames are right."""
@@ -662,6 +662,8 @@ def graphs(checks):
             print(f"      {kind}, with graphs of whole steps:")
             section(checks)
 
+
+# ---------------------------------------------------------------------------------------------------------------------- drift
 
 def equilibrated(folder, system):
     """The system after 5 ps with PME; a .trr's name."""

@@ -33,8 +33,26 @@ inline void expectGradient(Plan* plan, const System& s, const Result& r, std::si
     ASSERT_NEAR(r.force[k], -slope(energy, h), tolerance * rms(r.force)) << "component " << k;
 }
 
-/* These components of the virial are half the strain derivatives of the energy, to a part of the energy. A strain moves
- * images in proportion to their distance, a few lengths, so that its steps are small. */
+/* These components of the virial r of a plan's system are half the strain derivatives of the energy, to a part of the
+ * energy. A strain moves images in proportion to their distance, a few lengths, so that its steps are small. */
+inline void expectStrainDerivativesOf(
+    Plan* plan, const System& s, const Result& r, const std::vector<std::size_t>& components, double tolerance)
+{
+    for (const std::size_t k : components)
+    {
+        const auto energy = [&](double strain)
+        {
+            Mat3 tensor           = {};
+            tensor[k]             = strain;
+            const System deformed = strained(s, tensor);
+            plan->setBox(deformed.box);
+            return plan->energy(deformed.x);
+        };
+        EXPECT_NEAR(r.virial[k], 0.5 * slope(energy, 3e-4), tolerance * std::fabs(r.energy)) << "component " << k;
+    }
+}
+
+/* The same of a plan with these options. */
 inline void expectStrainDerivatives(const System&                   s,
                                     gmxfmm_options                  options,
                                     const std::vector<std::size_t>& components,
@@ -43,18 +61,7 @@ inline void expectStrainDerivatives(const System&                   s,
     options.reproducible = 1; /* no sums of shapes nearby, which are as exact as was asked for */
     Plan         plan(s, options);
     const Result r = plan.execute(s.x);
-    for (const std::size_t k : components)
-    {
-        const auto energy = [&](double strain)
-        {
-            Mat3 tensor           = {};
-            tensor[k]             = strain;
-            const System deformed = strained(s, tensor);
-            plan.setBox(deformed.box);
-            return plan.energy(deformed.x);
-        };
-        EXPECT_NEAR(r.virial[k], 0.5 * slope(energy, 3e-4), tolerance * std::fabs(r.energy)) << "component " << k;
-    }
+    expectStrainDerivativesOf(&plan, s, r, components, tolerance);
     /* rounding of sums that are some times larger than the energy */
     EXPECT_NEAR(trace(r.virial), -0.5 * r.energy, 1e-12 * std::fabs(r.energy));
 }

@@ -144,7 +144,7 @@ static int square(const int* k)
 
 /* By k^2, zero first, and among equals by components, as candidates come. Not by length, which changes with the box:
  * what refers to near vectors by their place (the octree's lists, excluded pairs) and the order of sums outlive such a
- * change. Counting takes a tenth of the time of qsort, which a new box of few particles would notice. */
+ * change. By counting, as a new box of few particles would notice qsort. */
 static void sort_near(const lattice_vector* all, int count, int (*near)[3])
 {
     int place[3 * FMM_NEAR_REACH * FMM_NEAR_REACH + 2] = {0}, most = 0;

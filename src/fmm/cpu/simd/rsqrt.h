@@ -20,6 +20,21 @@
 /* A bit for each lane, that of lane 0 lowest: whether it is kept. */
 typedef unsigned short fmm_lanes;
 
+/* 1/sqrt(x), where there is no estimate. */
+static inline vreal fmm_rsqrt_each(vreal x)
+{
+    vreal y = x;
+    for (int l = 0; l < VLEN; l++)
+    {
+#ifdef FMM_DOUBLE
+        y[l] = 1 / sqrt(x[l]);
+#else
+        y[l] = 1 / sqrtf(x[l]);
+#endif
+    }
+    return y;
+}
+
 #ifndef __AVX512F__
 /* x in the lanes that are kept, 0 in the others, whatever x is there. */
 static inline vreal fmm_keep_lanes(vreal x, fmm_lanes kept)
@@ -45,16 +60,7 @@ static inline vreal fmm_rsqrt_estimate(vreal x, fmm_lanes kept)
 #elif defined(__AVX__) && !defined(FMM_DOUBLE)
     return fmm_keep_lanes(_mm256_rsqrt_ps(x), kept); /* 1.5 2^-12 */
 #else
-    vreal y;
-    for (int l = 0; l < VLEN; l++)
-    {
-#    ifdef FMM_DOUBLE
-        y[l] = 1 / sqrt(x[l]);
-#    else
-        y[l] = 1 / sqrtf(x[l]);
-#    endif
-    }
-    return fmm_keep_lanes(y, kept);
+    return fmm_keep_lanes(fmm_rsqrt_each(x), kept);
 #endif
 }
 

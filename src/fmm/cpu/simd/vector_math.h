@@ -3,13 +3,7 @@
 #ifndef FMM_VECTOR_MATH_H
 #define FMM_VECTOR_MATH_H
 
-#include <math.h>
-
-#include "fmm/math/portable.h"
-
-#if defined(__AVX512F__) || (defined(__AVX__) && !defined(FMM_DOUBLE))
-#    include <immintrin.h>
-#endif
+#include "fmm/cpu/simd/rsqrt.h"
 
 /* an operand of asm that is read and written, in a vector register where the compiler has a letter for them */
 #if defined(__x86_64__) || defined(__i386__)
@@ -35,16 +29,7 @@ static inline vreal kernel_rsqrt(vreal x)
     const vreal y = _mm256_rsqrt_ps(x);
     return y + (0.5F * y) * (1.0F - x * (y * y));
 #else
-    vreal y = x;
-    for (int l = 0; l < VLEN; l++)
-    {
-#    ifdef FMM_DOUBLE
-        y[l] = 1 / sqrt(x[l]);
-#    else
-        y[l] = 1 / sqrtf(x[l]);
-#    endif
-    }
-    return y;
+    return fmm_rsqrt_each(x);
 #endif
 }
 
