@@ -77,20 +77,24 @@ summary() {
 }
 trap summary EXIT
 
-# run_ctest NAME FOLDER [OPTION...]: runs and counts; output of failed tests is shown
+# run_ctest NAME FOLDER [OPTION...]: runs and counts; of failed tests twelve lines are shown, from the first that tells a failure
 run_ctest() {
     local name=$1 folder=$2 counts status=0
     shift 2
     rm -f "$LOG_DIR/$name.xml"
     run_followed "$LOG_DIR/$name.log" ctest --test-dir "$folder" --output-on-failure --output-junit "$LOG_DIR/$name.xml" \
         --timeout 900 -j "$JOBS" "$@" || status=$?
-    counts=$(python3 - "$LOG_DIR/$name.xml" <<'PY' || echo "0 1 0"
+    counts=$(python3 - "$LOG_DIR/$name.xml" 2>"$LOG_DIR/$name.failed" <<'PY' || echo "0 1 0"
 import sys
 import xml.etree.ElementTree as tree
 suite = tree.parse(sys.argv[1]).getroot()
 total, failed, skipped = (int(suite.get(key, 0)) for key in ("tests", "failures", "skipped"))
 skipped += int(suite.get("disabled", 0))
 print(total - failed - skipped, failed, skipped)
+for case in [case for case in suite.iter("testcase") if case.find("failure") is not None][:8]:
+    lines = (case.findtext("system-out") or "").rstrip().split("\n")
+    first = next((k for k, line in enumerate(lines) if any(mark in line for mark in ("Failure", "runtime error:", "ERROR", "FAIL"))), len(lines))
+    print(f"{case.get('name')}:", *lines[max(0, min(first, len(lines) - 12)):][:12], sep="\n    ", file=sys.stderr)
 PY
     )
     # shellcheck disable=SC2086
@@ -100,7 +104,7 @@ PY
     count "$name" "$1" "$2" "$3"
     if (($2)); then
         sed -n '/^The following tests FAILED/,$p' "$LOG_DIR/$name.log"
-        grep -aE -A 12 'Failure$|runtime error:|ERROR: (Address|Leak)Sanitizer' "$LOG_DIR/$name.log" | head -n 60 || true
+        cat "$LOG_DIR/$name.failed"
     fi
 }
 

@@ -4,8 +4,9 @@
 # done offline, but numpy, ASE and mypy are fetched where the machine has none. Tests that need ASE, PyTorch, CuPy, JAX or a GPU
 # are skipped by name without these. 77: skipped.
 #   python.sh SOURCE LIBRARY COMPILER WORK PROGRAM
-set -euo pipefail
+set -Eeuo pipefail
 source=$1 library=$2 compiler=$3 work=$4 program=$5
+trap 'echo "FAILED: line $LINENO: $BASH_COMMAND"' ERR
 skip() { echo "SKIPPED: $*" && exit 77; }
 rm -rf "$work"
 mkdir -p "$work"
@@ -17,12 +18,12 @@ pip=("$python" -m pip --disable-pip-version-check -q)
 if ! "$python" -c 'import numpy' 2>/dev/null; then
     timeout 120 "${pip[@]}" install numpy >numpy.log 2>&1 || skip "no numpy, and pip cannot fetch it"
 fi
-if ! "$python" -c 'import ase' 2>/dev/null; then
-    timeout 120 "${pip[@]}" install ase >ase.log 2>&1 || echo "no ASE, and pip cannot fetch it: its tests are skipped"
-fi
-if ! "$python" -c 'import mypy' 2>/dev/null; then
-    timeout 120 "${pip[@]}" install mypy >mypy.log 2>&1 || echo "no mypy, and pip cannot fetch it: its test is skipped"
-fi
+# fetched first: pip that is stopped while it installs leaves a package that can be imported, and lacks files
+for package in ase mypy; do
+    "$python" -c "import $package" 2>/dev/null || { timeout 240 "${pip[@]}" download -d "fetched/$package" $package &&
+        "${pip[@]}" install --no-index --find-links "fetched/$package" $package; } >"$package.log" 2>&1 ||
+        echo "no $package, and pip cannot fetch it: its tests are skipped"
+done
 export CC=$compiler GMXFMM_HEADER=$source/src/fmm/gmxfmm.h PYTHONDONTWRITEBYTECODE=1
 before=$(find "$source/python" | sort)
 PYTHONPATH=$source/python GMXFMM_LIBRARY=$library GMXFMM_PROGRAM=$program "$python" -m unittest discover -s "$source/python/tests"
