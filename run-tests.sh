@@ -48,7 +48,8 @@ if ((${#parts[@]} == 0)); then
     if [ "$GROMACS_VERSION" = "$DEFAULT_VERSION" ]; then parts+=(newer); fi
 fi
 
-if ((all)); then export GMXFMM_ALL=1; fi
+# Tests of GROMACS, and kernels where no GPU runs them, compile longer than they run
+if ((all)); then export GMXFMM_ALL=1; else export GMXFMM_OPTIMIZE=${GMXFMM_OPTIMIZE:-off}; fi
 
 wants() { [[ " ${parts[*]} " == *" $1 "* ]]; }
 
@@ -163,9 +164,6 @@ if wants library; then
         done
     fi
 fi
-
-# Tests of GROMACS compile longer than they run
-if ((!all)); then export GMXFMM_OPTIMIZE=${GMXFMM_OPTIMIZE:-off}; fi
 
 if wants gromacs || wants mdrun; then
     step "GROMACS $GROMACS_VERSION: source, checksum, patches"

@@ -8,6 +8,7 @@
 #   --tests    also the tests, with cuda the benchmarks, too
 # Without one of these, cuda where nvcc is found, otherwise release: this is what GROMACS is linked with, and the one that is
 # installed into build/library-install.
+#   GMXFMM_OPTIMIZE=off  device code with -O1 where there is no GPU: for tests, which compile it and cannot run it
 set -euo pipefail
 # shellcheck source-path=SCRIPTDIR source=common.sh
 source "$(dirname "$0")/common.sh"
@@ -36,6 +37,9 @@ elif [ "$kind" = cuda ]; then
     # rotation at orders above 8 is compiled when a plan first asks for one (GMXFMM_CUDA_ALL_ORDERS)
     options+=(-DCMAKE_BUILD_TYPE=Release -DGMXFMM_CUDA=ON "-DCMAKE_CUDA_COMPILER=$(find_nvcc)"
         "-DCMAKE_CUDA_ARCHITECTURES=${GMXFMM_CUDA_SM:-90}")
+    quick=
+    if [ "${GMXFMM_OPTIMIZE:-}" = off ] && ! nvidia-smi -L >/dev/null 2>&1; then quick="-Xcicc -O1 -Xptxas -O1"; fi
+    options+=("-DCMAKE_CUDA_FLAGS=${CUDAFLAGS:-}${quick:+ $quick}")
     if [ "$tests" = ON ]; then options+=(-DGMXFMM_BENCHMARKS=ON); fi
     if command -v ccache >/dev/null; then options+=(-DCMAKE_CUDA_COMPILER_LAUNCHER=ccache); fi
 else
