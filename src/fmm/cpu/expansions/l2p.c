@@ -14,85 +14,88 @@ enum
     c_maxCoef = (GMXFMM_MAX_ORDER + 1) * (GMXFMM_MAX_ORDER + 1)
 };
 
+/* Columns of the first table of weights. */
 enum
 {
-    c_xx, /* and xy, xz, yz; the rest follows, phi being harmonic */
+    c_phi,
+    c_x,
+    c_y,
+    c_z,
+    c_first
+};
+
+/* Columns of the second one; the other second derivatives follow, phi being harmonic. */
+enum
+{
+    c_xx, /* and xy, xz, yz, zz */
     c_xy,
     c_xz,
     c_yz,
     c_zz,
-    c_second
+    c_second,
+    c_unused = c_second, /* xz once more */
+    c_secondRow
 };
 
-/* Coefficients that multiply Re and Im Upsilon_n^m in phi and its derivatives. */
+/* What multiplies Re and Im Upsilon_n^m in phi and its derivatives: a row for each of these. */
 typedef struct
 {
-    vreal *phi, *x, *y, *z;
-    vreal* second[c_second]; /* of plans with dipoles */
+    vreal* first;
+    vreal* second; /* of plans with dipoles */
 } weights;
 
-/* Sets of coefficients. */
-enum
-{
-    c_sets = 4 + c_second
-};
-
-/* In scratch, behind which there is room for one more set of coefficients. */
+/* In scratch. */
 static weights weights_in(vreal* scratch, int p)
 {
-    const int n = harm_size(p);
-    weights   w = {scratch, scratch + n, scratch + 2 * n, scratch + 3 * n, {NULL}};
-    for (int i = 0; i < c_second; i++)
-    {
-        w.second[i] = scratch + (4 + i) * n;
-    }
+    const weights w = {scratch, scratch + c_first * harm_size(p)};
     return w;
 }
 
-/* Adds the weights of the derivatives of a function with weights `of` by d_z U_n^m = U_(n-1)^m, d_x U_n^m =
- * (U_(n-1)^(m-1) - U_(n-1)^(m+1))/2, d_y U_n^m = i (U_(n-1)^(m-1) + U_(n-1)^(m+1))/2. */
-static void add_derivatives(int p, const vreal* of, vreal* x, vreal* y, vreal* z)
+/* Adds the weights of the derivatives of a function whose weights are a column of rows of `of_row` columns, those that
+ * x, y, z point to of rows of `row`, by d_z U_n^m = U_(n-1)^m, d_x U_n^m = (U_(n-1)^(m-1) - U_(n-1)^(m+1))/2, d_y U_n^m
+ * = i (U_(n-1)^(m-1) + U_(n-1)^(m+1))/2. */
+INLINE void add_derivatives(int p, const vreal* of, int of_row, vreal* x, vreal* y, vreal* z, int row)
 {
     for (int m = 0; m <= p; m++)
     {
         for (int n = m > 1 ? m : 1; n <= p; n++)
         {
-            const vreal re = of[harm_re(p, n, m)];
+            const vreal re = of[of_row * harm_re(p, n, m)];
             if (n > m)
             {
-                z[harm_re(p, n - 1, m)] += re;
+                z[row * harm_re(p, n - 1, m)] += re;
             }
             if (m == 0)
             {
                 /* U^-1 = -conj U^1: d_x U_n^0 = -Re U_(n-1)^1, d_y U_n^0 = -Im U_(n-1)^1 */
                 if (n >= 2)
                 {
-                    x[harm_re(p, n - 1, 1)] -= re;
-                    y[harm_im(p, n - 1, 1)] -= re;
+                    x[row * harm_re(p, n - 1, 1)] -= re;
+                    y[row * harm_im(p, n - 1, 1)] -= re;
                 }
                 continue;
             }
-            const vreal im = of[harm_im(p, n, m)];
+            const vreal im = of[of_row * harm_im(p, n, m)];
             const real  h  = (real)0.5;
             if (n > m)
             {
-                z[harm_im(p, n - 1, m)] += im;
+                z[row * harm_im(p, n - 1, m)] += im;
             }
             /* from U^(m-1) */
-            x[harm_re(p, n - 1, m - 1)] += h * re;
-            y[harm_re(p, n - 1, m - 1)] += h * im; /* Im(i U) = Re U */
+            x[row * harm_re(p, n - 1, m - 1)] += h * re;
+            y[row * harm_re(p, n - 1, m - 1)] += h * im; /* Im(i U) = Re U */
             if (m > 1)
             {
-                x[harm_im(p, n - 1, m - 1)] += h * im;
-                y[harm_im(p, n - 1, m - 1)] -= h * re; /* Re(i U) = -Im U */
+                x[row * harm_im(p, n - 1, m - 1)] += h * im;
+                y[row * harm_im(p, n - 1, m - 1)] -= h * re; /* Re(i U) = -Im U */
             }
             /* from U^(m+1) */
             if (n - 1 >= m + 1)
             {
-                x[harm_re(p, n - 1, m + 1)] -= h * re;
-                x[harm_im(p, n - 1, m + 1)] -= h * im;
-                y[harm_re(p, n - 1, m + 1)] += h * im;
-                y[harm_im(p, n - 1, m + 1)] -= h * re;
+                x[row * harm_re(p, n - 1, m + 1)] -= h * re;
+                x[row * harm_im(p, n - 1, m + 1)] -= h * im;
+                y[row * harm_re(p, n - 1, m + 1)] += h * im;
+                y[row * harm_im(p, n - 1, m + 1)] -= h * re;
             }
         }
     }
@@ -101,43 +104,47 @@ static void add_derivatives(int p, const vreal* of, vreal* x, vreal* y, vreal* z
 /* phi = sum_n (-1)^n [L_n^0 U_n^0 + 2 sum_{m>0} (Re L Re U + Im L Im U)], and its derivatives. */
 static void make_weights(int p, const real* field, size_t stride, int first, const weights* w)
 {
+    vreal* const to = w->first;
     for (int m = 0; m <= p; m++)
     {
         for (int n = m; n <= p; n++)
         {
             const real s = (real)((n & 1 ? -1 : 1) * (m > 0 ? 2 : 1));
-            const int  a = harm_re(p, n, m), b = harm_im(p, n, m);
-            w->phi[a] = *(const vreal*)(field + (size_t)a * stride + first) * s;
-            w->x[a] = w->y[a] = w->z[a] = (vreal){0};
-            if (m > 0)
+            for (int k = 0; k < (m > 0 ? 2 : 1); k++)
             {
-                w->phi[b] = *(const vreal*)(field + (size_t)b * stride + first) * s;
-                w->x[b] = w->y[b] = w->z[b] = (vreal){0};
+                const int    at  = k ? harm_im(p, n, m) : harm_re(p, n, m);
+                vreal* const row = to + c_first * at;
+                row[c_phi]       = *(const vreal*)(field + (size_t)at * stride + first) * s;
+                row[c_x] = row[c_y] = row[c_z] = (vreal){0};
             }
         }
     }
-    add_derivatives(p, w->phi, w->x, w->y, w->z);
+    add_derivatives(p, to + c_phi, c_first, to + c_x, to + c_y, to + c_z, c_first);
 }
 
 /* Second derivatives, after the first. */
 static void make_second_weights(int p, const weights* w)
 {
-    vreal* const unused = w->second[c_second - 1] + harm_size(p); /* xz once more */
-    for (int i = 0; i < harm_size(p); i++)
+    const vreal* const of = w->first;
+    vreal* const       to = w->second;
+    for (int i = 0; i < c_secondRow * harm_size(p); i++)
     {
-        for (int k = 0; k < c_second; k++)
-        {
-            w->second[k][i] = (vreal){0};
-        }
+        to[i] = (vreal){0};
     }
-    add_derivatives(p, w->x, w->second[c_xx], w->second[c_xy], w->second[c_xz]);
-    add_derivatives(p, w->z, unused, w->second[c_yz], w->second[c_zz]);
+    add_derivatives(p, of + c_x, c_first, to + c_xx, to + c_xy, to + c_xz, c_secondRow);
+    add_derivatives(p, of + c_z, c_first, to + c_unused, to + c_yz, to + c_zz, c_secondRow);
 }
 
 /* Sums of weights times Upsilon at one position a lane: out = phi, d_x phi, d_y phi, d_z phi, with FMM_GRADIENT the
  * second derivatives, as far as wanted. */
-static inline void
-evaluate(int p, vreal x, vreal y, vreal z, const real* inverse, const weights* w, fmm_wanted wanted, vreal out[c_sets])
+static inline void evaluate(int            p,
+                            vreal          x,
+                            vreal          y,
+                            vreal          z,
+                            const real*    inverse,
+                            const weights* w,
+                            fmm_wanted     wanted,
+                            vreal          out[c_first + c_second])
 {
     const int with_phi = wanted != FMM_FIELD, with_field = wanted != FMM_POTENTIAL,
               with_second = wanted == FMM_GRADIENT;
@@ -165,34 +172,38 @@ evaluate(int p, vreal x, vreal y, vreal z, const real* inverse, const weights* w
                 re       = t;
                 im       = u;
             }
-            const int at = column + i;
+            const vreal *first = w->first + c_first * (column + i), *first_im = first + c_first * half;
             if (with_phi)
             {
-                phi += w->phi[at] * re;
+                phi += first[c_phi] * re;
             }
             if (with_field)
             {
-                gx += w->x[at] * re;
-                gy += w->y[at] * re;
-                gz += w->z[at] * re;
+                gx += first[c_x] * re;
+                gy += first[c_y] * re;
+                gz += first[c_z] * re;
             }
-            for (int k = 0; k < c_second && with_second; k++)
+            if (with_second)
             {
-                second[k] += w->second[k][at] * re;
-            }
-            for (int k = 0; k < c_second && with_second && m > 0; k++)
-            {
-                second[k] += w->second[k][at + half] * im;
+                const vreal *of_re = w->second + c_secondRow * (column + i), *of_im = of_re + c_secondRow * half;
+                for (int k = 0; k < c_second; k++)
+                {
+                    second[k] += of_re[k] * re;
+                }
+                for (int k = 0; k < c_second && m > 0; k++)
+                {
+                    second[k] += of_im[k] * im;
+                }
             }
             if (m > 0 && with_phi)
             {
-                phi += w->phi[at + half] * im;
+                phi += first_im[c_phi] * im;
             }
             if (m > 0 && with_field)
             {
-                gx += w->x[at + half] * im;
-                gy += w->y[at + half] * im;
-                gz += w->z[at + half] * im;
+                gx += first_im[c_x] * im;
+                gy += first_im[c_y] * im;
+                gz += first_im[c_z] * im;
             }
         }
     }
@@ -202,7 +213,7 @@ evaluate(int p, vreal x, vreal y, vreal z, const real* inverse, const weights* w
     out[3] = gz;
     for (int k = 0; k < c_second && with_second; k++)
     {
-        out[4 + k] = second[k];
+        out[c_first + k] = second[k];
     }
 }
 
@@ -276,7 +287,7 @@ static inline void block_targets(const gmxfmm_plan*    plan,
         for (int i = 0; i < VLEN && k + i < cells.most; i++)
         {
             const vreal x = lx[i], y = ly[i], z = lz[i];
-            vreal       out[c_sets];
+            vreal       out[c_first + c_second];
             evaluate(plan->far.order, x, y, z, inverse, w, wanted, out);
             phi[i] = out[0] + t + cq * (x * x + y * y + z * z) - c2 * (d[0] * x + d[1] * y + d[2] * z);
             lx[i]  = c2 * d[0] - 2 * cq * x - out[1];
@@ -284,7 +295,7 @@ static inline void block_targets(const gmxfmm_plan*    plan,
             lz[i]  = c2 * d[2] - 2 * cq * z - out[3];
             for (int e = 0; e < c_second && wanted == FMM_GRADIENT; e++)
             {
-                second[e][i] = (e == c_xx || e == c_zz ? -2 * cq : 0) - out[4 + e];
+                second[e][i] = (e == c_xx || e == c_zz ? -2 * cq : 0) - out[c_first + e];
             }
         }
         if (wanted != FMM_FIELD)
@@ -356,7 +367,7 @@ static inline void leaf_targets(
         walk_load(cells, a.z, k, lz);
         for (int i = 0; i < VLEN && k + i < cells->most; i++)
         {
-            vreal out[c_sets];
+            vreal out[c_first + c_second];
             evaluate(plan->far.order, lx[i] * unit, ly[i] * unit, lz[i] * unit, inverse, w, wanted, out);
             phi[i] = out[0] * unit;
             lx[i]  = out[1] * field;
@@ -364,7 +375,7 @@ static inline void leaf_targets(
             lz[i]  = out[3] * field;
             for (int e = 0; e < c_second && wanted == FMM_GRADIENT; e++)
             {
-                second[e][i] = out[4 + e] * gradient;
+                second[e][i] = out[c_first + e] * gradient;
             }
         }
         if (wanted != FMM_FIELD)
@@ -388,13 +399,12 @@ static inline void leaf_targets(
 static void
 block_leaves(const gmxfmm_plan* plan, int level, int first, int lanes, const real* inverse, fmm_wanted wanted)
 {
-    vreal* const     scratch = fmm_thread_scratch(plan);
-    const weights    w       = weights_in(scratch, plan->far.order);
-    real* const      local   = (real*)(scratch + c_sets * harm_size(plan->far.order));
-    const fmm_level* from    = &plan->cpu->level[level];
-    const int*       leaf    = plan->cpu->leaves.by_level + first;
-    const walk       at      = walk_of_leaves(fmm_targets(plan)->cell_start, leaf, lanes);
-    const real       unit    = (real)(1 / fmm_leaf_edge(plan, *leaf));
+    const weights    w     = weights_in(fmm_thread_scratch(plan), plan->far.order);
+    real* const      local = (real*)w.second;
+    const fmm_level* from  = &plan->cpu->level[level];
+    const int*       leaf  = plan->cpu->leaves.by_level + first;
+    const walk       at    = walk_of_leaves(fmm_targets(plan)->cell_start, leaf, lanes);
+    const real       unit  = (real)(1 / fmm_leaf_edge(plan, *leaf));
     for (int i = 0; i < harm_size(plan->far.order); i++)
     {
         for (int l = 0; l < VLEN; l++)

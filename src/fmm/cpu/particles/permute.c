@@ -86,17 +86,23 @@ static void add_left(const gmxfmm_plan*      plan,
                      const double*           q,
                      fmm_moments*            m)
 {
-    const double scale    = f->scale / (edge * edge);
-    const int    exponent = f->exponent;
-    double       at[c_block], sum = 0, largest = 0;
-#pragma omp simd reduction(+ : sum)
+    const double  scale    = f->scale / (edge * edge);
+    const int     exponent = f->exponent;
+    const double *f0 = f->face[0], *f1 = f->face[1], *f2 = f->face[2];
+    double        at[c_block], base[c_block], weight[c_block], sum = 0, largest = 0;
+#pragma omp simd
     for (int l = 0; l < num; l++)
     {
         const double y0 = (double)x[l], y1 = (double)y[l], y2 = (double)z[l];
-        sum += q[l] * q[l] * fmm_left_weight((y0 * y0 + y1 * y1 + y2 * y2) * scale, exponent);
-        at[l] = 0;
+        const double t0   = fabs(y0 * f0[0] + y1 * f0[1] + y2 * f0[2]);
+        const double t1   = fabs(y0 * f1[0] + y1 * f1[1] + y2 * f1[2]);
+        const double t2   = fabs(y0 * f2[0] + y1 * f2[1] + y2 * f2[2]);
+        const double most = t1 > t0 ? t1 : t0;
+        at[l]             = t2 > most ? t2 : most;
+        base[l]           = fmm_left_base((y0 * y0 + y1 * y1 + y2 * y2) * scale);
+        weight[l]         = q[l] * q[l];
     }
-    for (int k = 0; k < f->num_faces; k++)
+    for (int k = 3; k < f->num_faces; k++)
     {
         const double* a = f->face[k];
 #pragma omp simd
@@ -105,6 +111,28 @@ static void add_left(const gmxfmm_plan*      plan,
             const double t = fabs((double)x[l] * a[0] + (double)y[l] * a[1] + (double)z[l] * a[2]);
             at[l]          = t > at[l] ? t : at[l];
         }
+    }
+    /* the powers as fmm_left_weight makes them, of all at once */
+    for (int bits = exponent; bits > 0; bits >>= 1)
+    {
+        if (bits & 1)
+        {
+#pragma omp simd
+            for (int l = 0; l < num; l++)
+            {
+                weight[l] *= base[l];
+            }
+        }
+#pragma omp simd
+        for (int l = 0; l < num; l++)
+        {
+            base[l] *= base[l];
+        }
+    }
+#pragma omp simd reduction(+ : sum)
+    for (int l = 0; l < num; l++)
+    {
+        sum += weight[l];
     }
 #pragma omp simd reduction(max : largest)
     for (int l = 0; l < num; l++)
