@@ -86,21 +86,23 @@ static void add_left(const gmxfmm_plan*      plan,
                      const double*           q,
                      fmm_moments*            m)
 {
-    const double  scale    = f->scale / (edge * edge);
-    const int     exponent = f->exponent;
+    const double scale    = f->scale / (edge * edge);
+    const int    exponent = f->exponent;
+    /* a cell has three pairs of faces at least */
     const double *f0 = f->face[0], *f1 = f->face[1], *f2 = f->face[2];
     double        at[c_block], base[c_block], weight[c_block], sum = 0, largest = 0;
 #pragma omp simd
     for (int l = 0; l < num; l++)
     {
         const double y0 = (double)x[l], y1 = (double)y[l], y2 = (double)z[l];
-        const double t0   = fabs(y0 * f0[0] + y1 * f0[1] + y2 * f0[2]);
-        const double t1   = fabs(y0 * f1[0] + y1 * f1[1] + y2 * f1[2]);
-        const double t2   = fabs(y0 * f2[0] + y1 * f2[1] + y2 * f2[2]);
-        const double most = t1 > t0 ? t1 : t0;
-        at[l]             = t2 > most ? t2 : most;
-        base[l]           = fmm_left_base((y0 * y0 + y1 * y1 + y2 * y2) * scale);
-        weight[l]         = q[l] * q[l];
+        const double t0 = fabs(y0 * f0[0] + y1 * f0[1] + y2 * f0[2]);
+        const double t1 = fabs(y0 * f1[0] + y1 * f1[1] + y2 * f1[2]);
+        const double t2 = fabs(y0 * f2[0] + y1 * f2[1] + y2 * f2[2]);
+        /* NaN is larger than nothing: such a particle counts as bad elsewhere */
+        const double a0 = t0 > 0 ? t0 : 0, a1 = t1 > a0 ? t1 : a0;
+        at[l]     = t2 > a1 ? t2 : a1;
+        base[l]   = fmm_left_base((y0 * y0 + y1 * y1 + y2 * y2) * scale);
+        weight[l] = q[l] * q[l];
     }
     for (int k = 3; k < f->num_faces; k++)
     {
