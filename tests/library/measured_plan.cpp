@@ -2,6 +2,8 @@
 /* Plans that are measured when they are made, against independent sums: what was asked is reached, or refused with one
  * message that says so. In crystals the error that the model of liquids predicts is wrong by a thousand times. */
 #include <algorithm>
+#include <chrono>
+#include <cmath>
 #include <cstdlib>
 #include <functional>
 #include <sstream>
@@ -406,23 +408,51 @@ TEST(MeasuredPlan, TheMethodThatIsFaster)
     EXPECT_LE(made.plan->info().measured_error, 1e-4);
 }
 
-/* Along a thin line the treecode, whose clusters are as thin, takes 0.3 of the FMM's time, whose cells are cubes. */
+namespace
+{
+
+/* The time of a step of the plan that a method makes, the fastest of ten. */
+double timeOf(const System& s, gmxfmm_options options, gmxfmm_method method)
+{
+    options.method = method;
+    Made made(s, options);
+    EXPECT_EQ(made.status, GMXFMM_OK) << made.message;
+    double fastest = INFINITY;
+    for (int i = 0; i < 10 && made.status == GMXFMM_OK; i++)
+    {
+        const auto begin = std::chrono::steady_clock::now();
+        forcesOf(made.plan->get(), s.x);
+        fastest = std::min(fastest, std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count());
+    }
+    return fastest;
+}
+
+} // namespace
+
+/* Along a thin line the treecode, whose clusters are as thin, takes 0.5 to 0.9 of the time of the FMM, whose cells are
+ * cubes: that depends on the machine. So the choice is compared with times that the test takes. Between 0.6 and 1.35,
+ * half as much below and above the library's 0.9, times are too uncertain to tell. Other programs may disturb all times
+ * of a plan, but not again and again. */
 TEST(MeasuredPlan, TheTreecodeWhereItIsFaster)
 {
-#ifdef __SANITIZE_ADDRESS__
-    GTEST_SKIP() << "times are others with sanitizers";
-#endif
     System s;
     Random random(17);
     scatter(&s, 3000, {0, 0, 0}, {3000, 1e-3, 1e-3}, &random);
     gmxfmm_options options = optionsFor(1e-4, Boundary::Open);
-    options.method         = GMXFMM_METHOD_AUTO;
     options.reproducible   = 0;
     options.num_threads    = 1;
-    Made made(s, options);
-    ASSERT_EQ(made.status, GMXFMM_OK) << made.message;
-    EXPECT_EQ(made.plan->info().method, GMXFMM_TREECODE);
-    EXPECT_LE(made.plan->info().measured_error, 1e-4);
+    bool   agrees          = false;
+    double ratio           = 0;
+    for (int i = 0; i < 5 && !agrees; i++)
+    {
+        ratio          = timeOf(s, options, GMXFMM_TREECODE) / timeOf(s, options, GMXFMM_FMM);
+        options.method = GMXFMM_METHOD_AUTO;
+        Made made(s, options);
+        ASSERT_EQ(made.status, GMXFMM_OK) << made.message;
+        EXPECT_LE(made.plan->info().measured_error, 1e-4);
+        agrees = made.plan->info().method == GMXFMM_TREECODE ? ratio < 1.35 : ratio > 0.6;
+    }
+    EXPECT_TRUE(agrees) << "treecode / FMM: " << ratio;
 }
 
 namespace
