@@ -52,7 +52,7 @@ static inline FMM_HD HARM_R harm_inverse(int n, int m)
 
 /*
  * Column m of Upsilon_n^m, n = m..p, from its first element (re, im), added to out_re[n-m] and out_im[n-m] (m > 0).
- * inverse[n-m] holds harm_inverse(n, m), so that the loop has no division.
+ * inverse: this column of what harm_fill_inverse makes.
  */
 static inline FMM_HD void harm_add_column(
     int p, int m, HARM_T z, HARM_T r2, HARM_T re, HARM_T im, const HARM_R* inverse, HARM_T* out_re, HARM_T* out_im)
@@ -70,10 +70,11 @@ static inline FMM_HD void harm_add_column(
         }
         return;
     }
-    out_im[0] = out_im[0] + im;
+    const HARM_R* const ratio = inverse + (p + 1 - m);
+    out_im[0]                 = out_im[0] + im;
     for (int i = 1; i <= p - m; i++)
     {
-        const HARM_T a       = z * ((HARM_R)(2 * (m + i) - 1) * inverse[i]);
+        const HARM_T a       = z * ratio[i];
         const HARM_T b       = r2 * inverse[i];
         const HARM_T re_next = a * re - b * re_below;
         const HARM_T im_next = a * im - b * im_below;
@@ -111,7 +112,7 @@ harm_next_degree(int n, int m, HARM_T z, HARM_T r2, HARM_T* re, HARM_T* im, HARM
 
 /*
  * Upsilon_n^m(x, y, z) * w for all n <= p, 0 <= m <= n, added to out[(p+1)^2] (THEORY (1)).
- * `inverse` holds harm_inverse(n, m) at harm_re(p, n, m).
+ * inverse: from harm_fill_inverse.
  */
 static inline FMM_HD void
 harm_add_upsilon(int p, HARM_T x, HARM_T y, HARM_T z, HARM_T w, const HARM_R* inverse, HARM_T* out)
@@ -129,14 +130,20 @@ harm_add_upsilon(int p, HARM_T x, HARM_T y, HARM_T z, HARM_T w, const HARM_R* in
     }
 }
 
-/* Fills inverse[(p+1)^2] for harm_add_upsilon. */
+/* Fills inverse[(p+1)^2], the factors of the recurrence in n: harm_inverse(n, m) at harm_re(p, n, m) and, for m > 0,
+ * 2 n - 1 times as much at harm_im(p, n, m). */
 static inline void harm_fill_inverse(int p, HARM_R* inverse)
 {
     for (int m = 0; m <= p; m++)
     {
         for (int n = m; n <= p; n++)
         {
-            inverse[harm_re(p, n, m)] = n > m ? harm_inverse(n, m) : (HARM_R)0;
+            const HARM_R of           = n > m ? harm_inverse(n, m) : (HARM_R)0;
+            inverse[harm_re(p, n, m)] = of;
+            if (m > 0)
+            {
+                inverse[harm_im(p, n, m)] = (HARM_R)(2 * n - 1) * of;
+            }
         }
     }
 }

@@ -135,6 +135,82 @@ static void make_second_weights(int p, const weights* w)
     add_derivatives(p, of + c_z, c_first, to + c_unused, to + c_yz, to + c_zz, c_secondRow);
 }
 
+/* phi, its gradient and its second derivatives. */
+typedef struct
+{
+    vreal phi, x, y, z, second[c_second];
+} sums;
+
+/* Adds the degrees m to `top` of column m, whose first element is (re, im). inverse: the same column of
+ * harm_fill_inverse. */
+INLINE void add_column(int            p,
+                       int            m,
+                       int            top,
+                       vreal          z,
+                       vreal          r2,
+                       vreal          re,
+                       vreal          im,
+                       const real*    inverse,
+                       const weights* w,
+                       fmm_wanted     wanted,
+                       sums*          s)
+{
+    const int with_phi = wanted != FMM_FIELD, with_field = wanted != FMM_POTENTIAL,
+              with_second    = wanted == FMM_GRADIENT;
+    const int         column = harm_column(p, m), half = p + 1 - m;
+    const real* const inv      = inverse + column;
+    vreal             re_below = {0}, im_below = {0};
+    for (int i = 0; i <= top - m; i++)
+    {
+        if (i > 0)
+        {
+            const vreal a = z * (m > 0 ? inv[half + i] : (real)(2 * i - 1) * inv[i]), b = r2 * inv[i];
+            const vreal t = a * re - b * re_below;
+            re_below      = re;
+            re            = t;
+            if (m > 0)
+            {
+                const vreal u = a * im - b * im_below;
+                im_below      = im;
+                im            = u;
+            }
+        }
+        const vreal *first = w->first + c_first * (column + i), *first_im = first + c_first * half;
+        if (with_phi)
+        {
+            s->phi += first[c_phi] * re;
+        }
+        if (with_field)
+        {
+            s->x += first[c_x] * re;
+            s->y += first[c_y] * re;
+            s->z += first[c_z] * re;
+        }
+        if (with_second)
+        {
+            const vreal *of_re = w->second + c_secondRow * (column + i), *of_im = of_re + c_secondRow * half;
+            for (int k = 0; k < c_second; k++)
+            {
+                s->second[k] += of_re[k] * re;
+            }
+            for (int k = 0; k < c_second && m > 0; k++)
+            {
+                s->second[k] += of_im[k] * im;
+            }
+        }
+        if (m > 0 && with_phi)
+        {
+            s->phi += first_im[c_phi] * im;
+        }
+        if (m > 0 && with_field)
+        {
+            s->x += first_im[c_x] * im;
+            s->y += first_im[c_y] * im;
+            s->z += first_im[c_z] * im;
+        }
+    }
+}
+
 /* Sums of weights times Upsilon at one position a lane: out = phi, d_x phi, d_y phi, d_z phi, with FMM_GRADIENT the
  * second derivatives, as far as wanted. */
 static inline void evaluate(int            p,
@@ -146,74 +222,24 @@ static inline void evaluate(int            p,
                             fmm_wanted     wanted,
                             vreal          out[c_first + c_second])
 {
-    const int with_phi = wanted != FMM_FIELD, with_field = wanted != FMM_POTENTIAL,
-              with_second = wanted == FMM_GRADIENT;
-    const int   top       = with_phi ? p : p - 1; /* degree p has no gradient of its own */
-    const vreal r2        = x * x + y * y + z * z;
-    vreal       re0 = {0}, im0 = {0}, phi = {0}, gx = {0}, gy = {0}, gz = {0}, second[c_second] = {{0}};
-    re0 += 1;
-    for (int m = 0; m <= top; m++)
+    const int   top = wanted != FMM_FIELD ? p : p - 1; /* degree p has no gradient of its own */
+    const vreal r2  = x * x + y * y + z * z;
+    vreal       re = {0}, im = {0};
+    sums        s = {0};
+    re += 1;
+    add_column(p, 0, top, z, r2, re, im, inverse, w, wanted, &s);
+    for (int m = 1; m <= top; m++)
     {
-        if (m > 0)
-        {
-            harm_next_diagonal(m, x, y, &re0, &im0);
-        }
-        const int   column = harm_column(p, m), half = p + 1 - m;
-        const real* inv = inverse + column;
-        vreal       re = re0, im = im0, re_below = {0}, im_below = {0};
-        for (int i = 0; i <= top - m; i++)
-        {
-            if (i > 0)
-            {
-                const vreal a = z * ((real)(2 * (m + i) - 1) * inv[i]), b = r2 * inv[i];
-                const vreal t = a * re - b * re_below, u = a * im - b * im_below;
-                re_below = re;
-                im_below = im;
-                re       = t;
-                im       = u;
-            }
-            const vreal *first = w->first + c_first * (column + i), *first_im = first + c_first * half;
-            if (with_phi)
-            {
-                phi += first[c_phi] * re;
-            }
-            if (with_field)
-            {
-                gx += first[c_x] * re;
-                gy += first[c_y] * re;
-                gz += first[c_z] * re;
-            }
-            if (with_second)
-            {
-                const vreal *of_re = w->second + c_secondRow * (column + i), *of_im = of_re + c_secondRow * half;
-                for (int k = 0; k < c_second; k++)
-                {
-                    second[k] += of_re[k] * re;
-                }
-                for (int k = 0; k < c_second && m > 0; k++)
-                {
-                    second[k] += of_im[k] * im;
-                }
-            }
-            if (m > 0 && with_phi)
-            {
-                phi += first_im[c_phi] * im;
-            }
-            if (m > 0 && with_field)
-            {
-                gx += first_im[c_x] * im;
-                gy += first_im[c_y] * im;
-                gz += first_im[c_z] * im;
-            }
-        }
+        harm_next_diagonal(m, x, y, &re, &im);
+        add_column(p, m, top, z, r2, re, im, inverse, w, wanted, &s);
     }
-    out[0] = phi;
-    out[1] = gx;
-    out[2] = gy;
-    out[3] = gz;
-    for (int k = 0; k < c_second && with_second; k++)
+    out[c_phi] = s.phi;
+    out[c_x]   = s.x;
+    out[c_y]   = s.y;
+    out[c_z]   = s.z;
+    for (int k = 0; k < c_second && wanted == FMM_GRADIENT; k++)
     {
-        out[c_first + k] = second[k];
+        out[c_first + k] = s.second[k];
     }
 }
 
