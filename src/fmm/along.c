@@ -9,6 +9,7 @@
 
 #include "fmm/backend.h"
 #include "fmm/gmxfmm.h"
+#include "fmm/numbers.h"
 #include "fmm/sizes.h"
 #include "fmm/state.h"
 #include "fmm/status.h"
@@ -21,14 +22,9 @@ typedef struct
     char*     memory;
 } along_room;
 
-static size_t word_of(const gmxfmm_plan* plan)
-{
-    return plan->options.array_type == GMXFMM_DOUBLE ? sizeof(double) : sizeof(float);
-}
-
 static double get(const gmxfmm_plan* plan, const void* array, size_t i)
 {
-    return plan->options.array_type == GMXFMM_DOUBLE ? ((const double*)array)[i] : (double)((const float*)array)[i];
+    return fmm_number_of(array, plan->options.array_type, (int64_t)i);
 }
 
 static void put(const gmxfmm_plan* plan, void* array, size_t i, double value)
@@ -45,7 +41,8 @@ static void put(const gmxfmm_plan* plan, void* array, size_t i, double value)
 
 static int make_room(const gmxfmm_plan* plan, along_room* room)
 {
-    const size_t n = (size_t)plan->particles.n, word = word_of(plan), padded = n + FMM_ALONG_PADDING;
+    const size_t n = (size_t)plan->particles.n, word = fmm_word_of(plan->options.array_type),
+                 padded = n + FMM_ALONG_PADDING;
     memset(room, 0, sizeof(*room));
     room->memory = calloc(1, (8 * n + 4 * padded) * sizeof(double) + 18 * n * word);
     if (room->memory == NULL)

@@ -9,6 +9,7 @@
 #include "fmm/charge_derivatives.h"
 #include "fmm/math/threads.h"
 #include "fmm/memory.h"
+#include "fmm/numbers.h"
 #include "fmm/particles.h"
 #include "fmm/process.h"
 #include "fmm/state.h"
@@ -51,11 +52,6 @@ void fmm_charges_free(gmxfmm_plan* plan)
     fmm_particles_set_number(plan, 0);
 }
 
-static double get_charge(const void* q, gmxfmm_precision type, int64_t i)
-{
-    return type == GMXFMM_DOUBLE ? ((const double*)q)[i] : (double)((const float*)q)[i];
-}
-
 /* The first number that is not finite, or n. */
 static int64_t find_bad(const gmxfmm_plan* plan, int64_t n, const void* q)
 {
@@ -64,7 +60,7 @@ static int64_t find_bad(const gmxfmm_plan* plan, int64_t n, const void* q)
 #pragma omp parallel for schedule(static) num_threads(plan->num_threads) reduction(min : bad) if (n > FMM_FEW_PARTICLES)
     for (int64_t i = 0; i < n; i++)
     {
-        bad = !isfinite(get_charge(q, type, i)) && i < bad ? i : bad;
+        bad = !isfinite(fmm_number_of(q, type, i)) && i < bad ? i : bad;
     }
     return bad;
 }
@@ -98,7 +94,7 @@ static void copy_charges(gmxfmm_plan* plan, int64_t n, const void* q)
         sum[part][0] = sum[part][1] = 0;
         for (int64_t i = n * part / c_parts; i < n * (part + 1) / c_parts; i++)
         {
-            plan->charges.q[i] = get_charge(q, plan->options.array_type, i);
+            plan->charges.q[i] = fmm_number_of(q, plan->options.array_type, i);
             add_exactly(sum[part], plan->charges.q[i]);
         }
     }
@@ -138,7 +134,7 @@ static gmxfmm_status set_charges(gmxfmm_plan* plan, int64_t n, const void* q)
     if (bad < n)
     {
         return fmm_fail(plan, GMXFMM_ERROR_CHARGE, "charge of particle %lld is %g: not finite", (long long)bad,
-                        get_charge(q, plan->options.array_type, bad));
+                        fmm_number_of(q, plan->options.array_type, bad));
     }
     const int others = n != plan->particles.n || plan->charges.q == NULL;
     plan->charges.graph_version++;
@@ -246,7 +242,7 @@ static gmxfmm_status set_dipoles(gmxfmm_plan* plan, int64_t n, const void* mu)
     }
     for (int64_t i = 0; i < 3 * n && status == GMXFMM_OK; i++)
     {
-        plan->charges.mu[i] = get_charge(mu, plan->options.array_type, i);
+        plan->charges.mu[i] = fmm_number_of(mu, plan->options.array_type, i);
     }
     if (status == GMXFMM_OK && plan->backend->take_dipoles != NULL)
     {
@@ -291,7 +287,7 @@ static gmxfmm_status check_widths(gmxfmm_plan* plan, int64_t n, const void** wid
     status = status == GMXFMM_OK ? plan->backend->on_host(plan, width, (size_t)n) : status;
     for (int64_t i = 0; i < n && status == GMXFMM_OK; i++)
     {
-        const double s = get_charge(*width, plan->options.array_type, i);
+        const double s = fmm_number_of(*width, plan->options.array_type, i);
         if (!(s >= 0 && s < c_widest))
         {
             return fmm_fail(plan, GMXFMM_ERROR_CHARGE, "width of particle %lld is %g, allowed is 0 to %g", (long long)i,
@@ -327,7 +323,7 @@ static gmxfmm_status set_widths(gmxfmm_plan* plan, int64_t n, const void* width)
     }
     for (int64_t i = 0; i < n; i++)
     {
-        plan->charges.width[i] = get_charge(width, plan->options.array_type, i);
+        plan->charges.width[i] = fmm_number_of(width, plan->options.array_type, i);
         plan->charges.widest   = fmax(plan->charges.widest, plan->charges.width[i]);
     }
     return GMXFMM_OK;

@@ -8,6 +8,7 @@
 
 #include "fmm/math/strain.h"
 #include "fmm/memory.h"
+#include "fmm/numbers.h"
 #include "fmm/status.h"
 
 static double dot(const double* a, const double* b)
@@ -141,7 +142,7 @@ static void turn_arrays(const gmxfmm_plan* plan,
         double x[3], y[3];
         for (size_t d = 0; d < 3; d++)
         {
-            x[d] = type == GMXFMM_DOUBLE ? ((const double*)from)[3 * i + d] : (double)((const float*)from)[3 * i + d];
+            x[d] = fmm_number_of(from, type, (int64_t)(3 * i + d));
         }
         turn(axes, back, x, y);
         for (size_t d = 0; d < 3 && type == GMXFMM_DOUBLE; d++)
@@ -158,7 +159,7 @@ static void turn_arrays(const gmxfmm_plan* plan,
 /* Room for num places, if they are to be turned. */
 static gmxfmm_status reserve(gmxfmm_plan* plan, size_t num)
 {
-    const size_t word = plan->options.array_type == GMXFMM_DOUBLE ? sizeof(double) : sizeof(float);
+    const size_t word = fmm_word_of(plan->options.array_type);
     return !plan->frame.turned || fmm_grow(plan, &plan->frame.x, &plan->frame.capacity, 3 * num * word)
                ? GMXFMM_OK
                : fmm_fail(plan, GMXFMM_ERROR_MEMORY, "out of memory for %zu particles", num);
@@ -242,7 +243,7 @@ static void turn_symmetric(const gmxfmm_plan* plan, void* array, size_t num)
         for (int k = 0; k < 6; k++)
         {
             const size_t at = 6 * i + (size_t)k;
-            const double v  = is_double ? ((const double*)array)[at] : (double)((const float*)array)[at];
+            const double v  = fmm_number_of(array, plan->options.array_type, (int64_t)at);
             full[3 * fmm_tensor_row(k) + fmm_tensor_column(k)] = v;
             full[3 * fmm_tensor_column(k) + fmm_tensor_row(k)] = v;
         }

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* Particles: how many, which pairs are excluded, where targets are, and which cells hold them. */
+#include "fmm/numbers.h"
 #include "fmm/particles.h"
 
 #include <stdlib.h>
@@ -210,8 +211,7 @@ gmxfmm_status fmm_particles_keep_targets(gmxfmm_plan* plan, const void* x)
     }
     for (size_t i = 0; i < num; i++)
     {
-        p->target_x[i] =
-            plan->options.array_type == GMXFMM_DOUBLE ? ((const double*)x)[i] : (double)((const float*)x)[i];
+        p->target_x[i] = fmm_number_of(x, plan->options.array_type, (int64_t)i);
     }
     fmm_frame_targets(plan, NULL, p->target_x, (size_t)p->num_targets);
     return GMXFMM_OK;

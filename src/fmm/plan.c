@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* The life cycle of a plan: create, boxes, assignments, steps, destroy; what changes in what order. */
+#include "fmm/numbers.h"
 #include "fmm/plan.h"
 
 #include <math.h>
@@ -593,7 +594,7 @@ gmxfmm_status fmm_any_rank(gmxfmm_plan* plan, int here, int* any)
 gmxfmm_output fmm_output_in(const gmxfmm_plan* plan, void* room)
 {
     gmxfmm_output output = {.size = sizeof(output)};
-    const size_t  word   = plan->options.array_type == GMXFMM_DOUBLE ? sizeof(double) : sizeof(float);
+    const size_t  word   = fmm_word_of(plan->options.array_type);
     if (plan->particles.num_targets == 0 && plan->ranks == NULL)
     {
         output.force = room;

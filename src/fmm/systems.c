@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "fmm/gmxfmm.h"
+#include "fmm/numbers.h"
 #include "fmm/sizes.h"
 #include "fmm/state.h"
 #include "fmm/status.h"
@@ -10,7 +11,7 @@
 /* Number `first` of an array in the caller's type; NULL of none. */
 static void* part_of(const gmxfmm_plan* plan, const void* array, int64_t first)
 {
-    const size_t word = plan->options.array_type == GMXFMM_DOUBLE ? sizeof(double) : sizeof(float);
+    const size_t word = fmm_word_of(plan->options.array_type);
     return array != NULL ? (char*)array + (size_t)first * word : NULL;
 }
 

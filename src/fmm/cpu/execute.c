@@ -14,6 +14,7 @@
 #include "fmm/cpu/ranks.h"
 #include "fmm/cpu/step.h"
 #include "fmm/left.h"
+#include "fmm/numbers.h"
 
 /* Charges in the order of the particles, where these or those are new. */
 static void follow_charges(gmxfmm_plan* plan)
@@ -50,7 +51,7 @@ static gmxfmm_status bad_position(gmxfmm_plan* plan, const void* x)
         double xi[3];
         for (int d = 0; d < 3; d++)
         {
-            xi[d] = fmm_number_of(x, plan->options.array_type, 3 * (size_t)i + (size_t)d);
+            xi[d] = fmm_number_of(x, plan->options.array_type, 3 * i + d);
         }
         if (!isfinite(xi[0]) || !isfinite(xi[1]) || !isfinite(xi[2]))
         {

@@ -9,6 +9,7 @@
 #include "fmm/cpu/particles/particles.h"
 #include "fmm/cpu/ranks.h"
 #include "fmm/math/strain.h"
+#include "fmm/numbers.h"
 
 /* The force (unit u) on particle s with a dipole, given the field there. */
 static void force_on_dipole(const fmm_arrays* a, const fmm_dipole_arrays* of, int s, double* force)
@@ -176,7 +177,7 @@ static int write_arrays(
         double* const kept = output->charge_gradient != NULL ? fmm_kept_potential(&plan->derivatives, i) : NULL;
         for (int d = 0; d < 3 && (output->potential != NULL || kept != NULL); d++)
         {
-            phi -= surface_field[d] != 0 ? surface_field[d] * fmm_number_of(place, type, 3 * i + (size_t)d) : 0;
+            phi -= surface_field[d] != 0 ? surface_field[d] * fmm_number_of(place, type, (int64_t)(3 * i) + d) : 0;
         }
         if (output->potential != NULL)
         {

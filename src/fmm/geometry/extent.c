@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* The range of positions along each axis, by several threads. */
 #include "fmm/geometry/extent.h"
+#include "fmm/numbers.h"
 
 #include <math.h>
 #include <string.h>
@@ -17,11 +18,6 @@ typedef struct
     double least[c_lanes], most[c_lanes], zero[c_lanes];
 } range;
 
-static inline double number(const void* x, gmxfmm_precision type, int64_t i)
-{
-    return type == GMXFMM_DOUBLE ? ((const double*)x)[i] : (double)((const float*)x)[i];
-}
-
 static inline void look(range* r, int lane, double at)
 {
     r->least[lane] = at < r->least[lane] ? at : r->least[lane];
@@ -37,12 +33,12 @@ static inline void look_at(range* r, const void* x, gmxfmm_precision type, int64
     {
         for (int lane = 0; lane < c_lanes; lane++)
         {
-            look(r, lane, number(x, type, i + lane));
+            look(r, lane, fmm_number_of(x, type, i + lane));
         }
     }
     for (int lane = 0; i < end; i++, lane++)
     {
-        look(r, lane, number(x, type, i));
+        look(r, lane, fmm_number_of(x, type, i));
     }
 }
 
@@ -59,7 +55,7 @@ static int is_finite(const range* r)
 /* The first of numbers begin .. end - 1 that is not finite; `end`: all are. */
 static int64_t first_bad(const void* x, gmxfmm_precision type, int64_t begin, int64_t end)
 {
-    while (begin < end && isfinite(number(x, type, begin)))
+    while (begin < end && isfinite(fmm_number_of(x, type, begin)))
     {
         begin++;
     }

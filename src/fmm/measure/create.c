@@ -10,6 +10,7 @@
 #include "fmm/measure/sample.h"
 #include "fmm/measure/sampled.h"
 #include "fmm/measure/targets.h"
+#include "fmm/numbers.h"
 #include "fmm/options.h"
 #include "fmm/plan.h"
 #include "fmm/sizes.h"
@@ -337,7 +338,7 @@ static gmxfmm_status measure_treecode(creation* c)
     c->m.predicted_error = info.predicted_error;
     c->m.error_moved = c->m.error_limited = c->m.error;
     c->m.uncertainty                      = 0;
-    const size_t  word                    = c->options.array_type == GMXFMM_DOUBLE ? sizeof(double) : sizeof(float);
+    const size_t  word                    = fmm_word_of(c->options.array_type);
     const int64_t most = c->system->n > c->system->num_targets ? c->system->n : c->system->num_targets;
     c->force           = malloc((4 * (size_t)most + 1) * word);
     status = c->force != NULL ? GMXFMM_OK : fmm_fail(c->plan, GMXFMM_ERROR_MEMORY, "out of memory for forces");

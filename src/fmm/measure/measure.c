@@ -15,6 +15,7 @@
 #include "fmm/measure/shifts.h"
 #include "fmm/measure/targets.h"
 #include "fmm/memory.h"
+#include "fmm/numbers.h"
 #include "fmm/options.h"
 #include "fmm/plan.h"
 #include "fmm/process.h"
@@ -98,7 +99,7 @@ gmxfmm_status fmm_measure_plan(const gmxfmm_system*  s,
 static gmxfmm_status evaluate(gmxfmm_plan* plan, const gmxfmm_reference* r, void* force, double* virial)
 {
     const gmxfmm_system* s      = &r->system;
-    const size_t         word   = r->array_type == GMXFMM_DOUBLE ? sizeof(double) : sizeof(float);
+    const size_t         word   = fmm_word_of(r->array_type);
     gmxfmm_output        output = {.size = sizeof(output), .force = force, .want_virial = virial != NULL};
     if (s->mu != NULL)
     {
@@ -156,7 +157,7 @@ int fmm_measure_threads(const gmxfmm_reference* r, const gmxfmm_options* options
 
 void* fmm_measure_room(const gmxfmm_reference* r)
 {
-    const size_t word  = r->array_type == GMXFMM_DOUBLE ? sizeof(double) : sizeof(float);
+    const size_t word  = fmm_word_of(r->array_type);
     const size_t more  = r->system.mu != NULL ? 3 * (size_t)r->system.n : 0; /* torques */
     const size_t bytes = ((size_t)fmm_torques_begin(&r->system) + more + 1) * word;
     void*        room  = malloc(bytes);

@@ -11,6 +11,7 @@
 
 #include "fmm/math/threads.h"
 #include "fmm/measure/reference.h"
+#include "fmm/numbers.h"
 
 /* Forces whose RMS is below this share of their natural unit are zero but for rounding, or below so many times what
  * positions are rounded by, over the spacing: those of a perfect crystal in single precision are. */
@@ -94,7 +95,7 @@ static double square_of(const void* array, gmxfmm_precision type, int64_t i)
 /* Numbers from the first one on. */
 static const void* part_of(const gmxfmm_reference* r, const void* numbers, int64_t first)
 {
-    const size_t word = r->array_type == GMXFMM_DOUBLE ? sizeof(double) : sizeof(float);
+    const size_t word = fmm_word_of(r->array_type);
     return numbers != NULL ? (const char*)numbers + (size_t)first * word : NULL;
 }
 

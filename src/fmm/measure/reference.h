@@ -35,11 +35,6 @@ struct gmxfmm_reference
     void*                    moved_x;
 };
 
-static inline double fmm_number_of(const void* array, gmxfmm_precision type, int64_t i)
-{
-    return type == GMXFMM_DOUBLE ? ((const double*)array)[i] : (double)((const float*)array)[i];
-}
-
 /* Copies text to message[size], if there is one. Returns status. */
 static inline gmxfmm_status fmm_say(char* message, size_t size, gmxfmm_status status, const char* text)
 {

@@ -10,6 +10,7 @@
 #include "fmm/math/portable.h"
 #include "fmm/measure/direct.h"
 #include "fmm/measure/targets.h"
+#include "fmm/numbers.h"
 #include "fmm/simd_level.h"
 
 /* What is measured at a sample is exceeded by the error of all in one of a thousand samples, about. */
@@ -54,7 +55,7 @@ static double square_at(const table* t, int64_t i)
 /* Of an array of fmm_measure_room. */
 static table table_of(const gmxfmm_reference* r, const void* room, int which)
 {
-    const size_t word    = r->array_type == GMXFMM_DOUBLE ? sizeof(double) : sizeof(float);
+    const size_t word    = fmm_word_of(r->array_type);
     const size_t forces  = 3 * (size_t)r->system.n;
     const size_t numbers = which == c_forces       ? 0
                            : which == c_potentials ? forces

@@ -6,6 +6,7 @@
 #include <stddef.h>
 
 #include "fmm/math/host_device.h"
+#include "fmm/numbers.h"
 #include "fmm/plan.h"
 
 /* The logarithm of the error varies by this times the order, over the root of the number of charges. Fitted to water,

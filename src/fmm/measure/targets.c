@@ -10,6 +10,7 @@
 #include <math.h>
 #include <stdlib.h>
 
+#include "fmm/numbers.h"
 #include "fmm/plan.h"
 
 /* As of forces: values below this share of their natural unit are zero but for rounding, or below so many times what
@@ -56,11 +57,6 @@ gmxfmm_status fmm_targets_check(const gmxfmm_system* s, char* message, size_t si
                : GMXFMM_OK;
 }
 
-static size_t word_of(gmxfmm_precision type)
-{
-    return type == GMXFMM_DOUBLE ? sizeof(double) : sizeof(float);
-}
-
 gmxfmm_status fmm_targets_set(gmxfmm_plan* plan, const gmxfmm_system* s)
 {
     int                 any;
@@ -79,15 +75,16 @@ gmxfmm_status fmm_targets_leave(gmxfmm_plan* plan, const gmxfmm_system* s)
 /* The values at targets in an array of fmm_measure_room: potentials, and fields behind them. */
 static void* values_in(const gmxfmm_system* s, gmxfmm_precision type, const void* room)
 {
-    return (char*)room + 3 * (size_t)s->n * word_of(type);
+    return (char*)room + 3 * (size_t)s->n * fmm_word_of(type);
 }
 
 gmxfmm_status
 fmm_targets_evaluate(gmxfmm_plan* plan, const gmxfmm_system* s, gmxfmm_precision type, const void* x, void* room)
 {
     char* const   potential = values_in(s, type, room);
-    gmxfmm_output output    = {
-           .size = sizeof(output), .potential = potential, .field = potential + (size_t)s->num_targets * word_of(type)};
+    gmxfmm_output output    = {.size      = sizeof(output),
+                               .potential = potential,
+                               .field     = potential + (size_t)s->num_targets * fmm_word_of(type)};
     return s->num_targets > 0 ? gmxfmm_execute(plan, x, &output) : GMXFMM_OK;
 }
 

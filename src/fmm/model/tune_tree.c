@@ -12,6 +12,7 @@
 #include "fmm/math/threads.h"
 #include "fmm/model/layouts.h"
 #include "fmm/model/tune.h"
+#include "fmm/numbers.h"
 #include "fmm/options.h"
 
 /* Each level adds the error of its own translations, whose mean square is half that of the level below. The error of
@@ -402,7 +403,6 @@ static gmxfmm_status count_cells(const fmm_problem* problem, const void* x, cons
     const int     divided  = may_divide(problem) && n > 0 && roots[0] * roots[1] * roots[2] == 1;
     const int     bottom   = divided ? FMM_KEY_BITS : fmm_deepest(roots);
     const int     cells[3] = {roots[0] << bottom, roots[1] << bottom, roots[2] << bottom};
-    const int     dbl      = problem->options->array_type == GMXFMM_DOUBLE;
     fmm_keyed*    memory   = malloc((2 * (size_t)n + 1) * sizeof(*memory));
     division*     v        = malloc(sizeof(*v));
     if (memory == NULL || v == NULL)
@@ -417,7 +417,7 @@ static gmxfmm_status count_cells(const fmm_problem* problem, const void* x, cons
         double at[3];
         for (int64_t d = 0; d < 3; d++)
         {
-            at[d] = dbl ? ((const double*)x)[3 * i + d] : (double)((const float*)x)[3 * i + d];
+            at[d] = fmm_number_of(x, problem->options->array_type, 3 * i + d);
         }
         memory[i] = fmm_with_key(morton_key(problem, at, layout->origin, layout->box, cells), 0);
     }

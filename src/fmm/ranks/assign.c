@@ -8,6 +8,7 @@
 #include "fmm/charges.h"
 #include "fmm/cpu/particles/particles.h"
 #include "fmm/cpu/ranks.h"
+#include "fmm/numbers.h"
 #include "fmm/parallel/ranks.h"
 #include "fmm/particles.h"
 #include "fmm/plan.h"
@@ -130,7 +131,7 @@ static gmxfmm_status find_cells(gmxfmm_plan* plan, const void* x, scratch* s)
     double        xi[3];
     for (size_t e = 0; e < 3 && bad < n; e++)
     {
-        xi[e] = fmm_number_of(x, plan->options.array_type, 3 * (size_t)bad + e);
+        xi[e] = fmm_number_of(x, plan->options.array_type, 3 * bad + (int64_t)e);
     }
     return bad == n ? GMXFMM_OK
                     : fmm_fail(plan, GMXFMM_ERROR_POSITION,
@@ -388,7 +389,7 @@ static gmxfmm_status pack_given(gmxfmm_plan* plan, scratch* s, const void* x)
             to->num_excluded = !mine ? -1 : some ? d->excl_start[i + 1] - d->excl_start[i] : 0;
             for (size_t e = 0; e < 3; e++)
             {
-                to->x[e] = fmm_number_of(x, plan->options.array_type, 3 * (size_t)i + e);
+                to->x[e] = fmm_number_of(x, plan->options.array_type, 3 * i + (int64_t)e);
             }
             if (some)
             {
@@ -635,7 +636,7 @@ static gmxfmm_status list_results(gmxfmm_plan* plan, const scratch* s)
     struct fmm_divided* d    = plan->divided;
     const int           size = size_of(plan);
     const int64_t       sent = d->gives.start[size], met = d->meets.start[size];
-    const size_t        word = fmm_word_of(plan), most = (size_t)(sent > met ? sent : met);
+    const size_t        word = fmm_word_of(plan->options.array_type), most = (size_t)(sent > met ? sent : met);
     int                 there = fmm_room_renew(&d->waits.list, (size_t)sent, sizeof(int)) &&
                 fmm_room_renew(&d->returns.list, (size_t)met, sizeof(int)) &&
                 fmm_room_renew(&d->x, (size_t)met, 3 * word) && fmm_room_renew(&d->packed, most, 3 * sizeof(double)) &&

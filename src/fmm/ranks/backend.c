@@ -10,6 +10,7 @@
 #include "fmm/clock.h"
 #include "fmm/cpu/ranks.h"
 #include "fmm/gmxfmm_parallel.h"
+#include "fmm/numbers.h"
 #include "fmm/parallel/ranks.h"
 #include "fmm/particles.h"
 #include "fmm/ranks/state.h"
@@ -190,7 +191,7 @@ static gmxfmm_status send_positions(gmxfmm_plan* plan, const void* x)
 {
     struct fmm_divided* d     = plan->divided;
     const int           size  = plan->ranks->comm.size;
-    const size_t        bytes = 3 * fmm_word_of(plan);
+    const size_t        bytes = 3 * fmm_word_of(plan->options.array_type);
     copy_listed(plan->num_threads, &d->gives, d->gives.start[size], bytes, d->packed.at, (void*)(uintptr_t)x, 0);
     const gmxfmm_status status =
         fmm_travel(plan, bytes, d->packed.at, d->gives.start, d->received.at, d->meets.start, &d->info.time_positions);
@@ -203,7 +204,7 @@ static gmxfmm_status deliver(gmxfmm_plan* plan, int result, void* to)
 {
     struct fmm_divided* d     = plan->divided;
     const int           size  = plan->ranks->comm.size;
-    const size_t        bytes = c_numbers[result] * fmm_word_of(plan);
+    const size_t        bytes = c_numbers[result] * fmm_word_of(plan->options.array_type);
     copy_listed(plan->num_threads, &d->returns, d->returns.start[size], bytes, d->packed.at, d->result[result].at, 0);
     const gmxfmm_status status =
         fmm_travel(plan, bytes, d->packed.at, d->returns.start, d->received.at, d->waits.start, &d->info.time_results);

@@ -22,11 +22,6 @@ int fmm_room_renew(fmm_room* room, size_t num, size_t bytes)
     return room->at != NULL;
 }
 
-size_t fmm_word_of(const gmxfmm_plan* plan)
-{
-    return plan->options.array_type == GMXFMM_DOUBLE ? sizeof(double) : sizeof(float);
-}
-
 gmxfmm_status fmm_no_memory(gmxfmm_plan* plan)
 {
     return fmm_fail(plan, GMXFMM_ERROR_MEMORY, "out of memory for the particles of %d ranks", plan->ranks->comm.size);

@@ -72,9 +72,6 @@ struct fmm_divided
 /* Makes *room hold num items of `bytes`, contents lost; 0 if there is no memory. */
 int fmm_room_renew(fmm_room* room, size_t num, size_t bytes);
 
-/* Bytes of a number in the caller's arrays. */
-size_t fmm_word_of(const gmxfmm_plan* plan);
-
 gmxfmm_status fmm_no_memory(gmxfmm_plan* plan);
 
 /* The status of the own plan, with its message, as all ranks have it. */

@@ -5,6 +5,7 @@
 #include "fmm/cpu/octree/octree.h"
 #include "fmm/cpu/particles/particles.h"
 #include "fmm/geometry/tree_sort.h"
+#include "fmm/numbers.h"
 
 /* Leaf of each of the particles, as keys in items. Returns the first without one (not finite), or -1. */
 static int64_t particle_keys(const gmxfmm_plan* plan, const void* x, gmxfmm_precision type, int64_t n, fmm_keyed* items)
@@ -18,7 +19,7 @@ static int64_t particle_keys(const gmxfmm_plan* plan, const void* x, gmxfmm_prec
         double xi[3];
         for (int d = 0; d < 3; d++)
         {
-            xi[d] = type == GMXFMM_DOUBLE ? ((const double*)x)[3 * i + d] : (double)((const float*)x)[3 * i + d];
+            xi[d] = fmm_number_of(x, type, 3 * i + d);
         }
         if (fmm_locate(&plan->domain.cells, xi, at, rest))
         {

@@ -9,6 +9,7 @@
 #include "fmm/math/harmonics.h"
 #include "fmm/math/portable.h"
 #include "fmm/geometry/tree_sort.h"
+#include "fmm/numbers.h"
 
 static gmxfmm_status out_of_memory(gmxfmm_plan* plan, int num)
 {
@@ -21,7 +22,7 @@ static gmxfmm_status reserve(gmxfmm_plan* plan, int l, int num)
     const fmm_tree* tree  = plan->domain.tree;
     fmm_level*      level = &plan->cpu->level[l];
     const size_t    cells = (size_t)num + 1, near = (size_t)tree->num_near;
-    const size_t    real_size = plan->options.precision == GMXFMM_DOUBLE ? sizeof(double) : sizeof(float);
+    const size_t    real_size = fmm_word_of(plan->options.precision);
     const size_t    vector    = FMM_ALIGN / real_size;
     /* an odd number of vectors: columns of a power-of-two stride would share a few cache sets */
     level->num              = num;

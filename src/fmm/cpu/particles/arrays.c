@@ -5,6 +5,7 @@
 
 #include "fmm/cpu/particles/particles.h"
 #include "fmm/math/portable.h"
+#include "fmm/numbers.h"
 
 static void free_dipoles(gmxfmm_plan* plan, fmm_particle_set* p)
 {
@@ -27,7 +28,7 @@ static void free_dipoles(gmxfmm_plan* plan, fmm_particle_set* p)
 /* Bytes of a sorted array, which is padded by a vector. */
 static size_t bytes_of(const gmxfmm_plan* plan, int64_t n)
 {
-    const size_t size = plan->options.precision == GMXFMM_DOUBLE ? sizeof(double) : sizeof(float);
+    const size_t size = fmm_word_of(plan->options.precision);
     return size * ((size_t)n + FMM_ALIGN);
 }
 

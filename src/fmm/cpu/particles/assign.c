@@ -6,12 +6,13 @@
 #include <string.h>
 
 #include "fmm/geometry/extent.h"
+#include "fmm/numbers.h"
 
 static void get_position(const void* x, gmxfmm_precision type, int64_t i, double* xi)
 {
     for (int d = 0; d < 3; d++)
     {
-        xi[d] = type == GMXFMM_DOUBLE ? ((const double*)x)[3 * i + d] : (double)((const float*)x)[3 * i + d];
+        xi[d] = fmm_number_of(x, type, 3 * i + d);
     }
 }
 

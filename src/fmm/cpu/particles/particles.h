@@ -23,12 +23,6 @@ int fmm_locate(const fmm_cells* cells, const double* x, int* at, double* rest);
  * none, or n. */
 int64_t fmm_find_cells(const gmxfmm_plan* plan, const void* x, gmxfmm_precision type, int64_t n, int* cell);
 
-/* Number i of a caller's array. */
-static inline double fmm_number_of(const void* x, gmxfmm_precision type, size_t i)
-{
-    return type == GMXFMM_DOUBLE ? ((const double*)x)[i] : (double)((const float*)x)[i];
-}
-
 /* Of backend.h. */
 gmxfmm_status fmm_cpu_extent(gmxfmm_plan* plan, const void** x, double* low, double* high);
 

@@ -10,6 +10,7 @@
 #include "fmm/math/images.h"
 #include "fmm/math/left.h"
 #include "fmm/math/strain.h"
+#include "fmm/numbers.h"
 
 /* Moments about the root from the charge, dipole and quadrupole of a leaf about its own centre, s away. */
 static void shift_moments(double q, const double* s, const fmm_moments* leaf, fmm_moments* m)
@@ -199,8 +200,7 @@ static inline void prefetch(const fmm_particle_set* p, const void* x, gmxfmm_pre
 {
     if (s < p->n)
     {
-        const size_t size = type == GMXFMM_DOUBLE ? sizeof(double) : sizeof(float);
-        __builtin_prefetch((const char*)x + 3 * (size_t)p->sorted[s] * size);
+        __builtin_prefetch((const char*)x + 3 * (size_t)p->sorted[s] * fmm_word_of(type));
     }
 }
 
@@ -248,13 +248,13 @@ INLINE int load_block(const gmxfmm_plan*      plan,
     fmm_few_images(plan->domain.box, plan->domain.periodic, reach);
     for (int l = 0; l < num; l++)
     {
-        const int    from = s + (l < count ? l : count - 1);
-        const size_t i    = (size_t)p->sorted[from];
+        const int     from = s + (l < count ? l : count - 1);
+        const int64_t i    = p->sorted[from];
         prefetch(p, x, type, (int64_t)from + c_block);
         q[l] = p->charge != NULL && l < count ? p->charge[from] : 0;
         for (int d = 0; d < 3; d++)
         {
-            xi[d][l]        = fmm_number_of(x, type, 3 * i + (size_t)d);
+            xi[d][l]        = fmm_number_of(x, type, 3 * i + d);
             reference[d][l] = (double)p->reference[from][d];
             far             = far | (fabs(xi[d][l]) > reach[d]);
         }
@@ -427,9 +427,9 @@ static void keep_places(const gmxfmm_plan* plan, const fmm_particle_set* p, cons
 #pragma omp parallel for schedule(static) num_threads(plan->num_threads)
     for (int64_t s = 0; s < p->n; s++)
     {
-        const size_t i = (size_t)p->sorted[s];
+        const int64_t i = p->sorted[s];
         prefetch(p, x, type, s + c_block);
-        for (size_t d = 0; d < 3; d++)
+        for (int d = 0; d < 3; d++)
         {
             ((real*)p->given[d])[s] = (real)(fmm_number_of(x, type, 3 * i + d) * scale);
         }

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* The way of particles to their owners and back. */
+#include "fmm/numbers.h"
 #include "fmm/treecode/ranks/route.h"
 
 #include <stdio.h>
@@ -137,7 +138,7 @@ gmxfmm_status treecode_route_there(const treecode_route* route,
         double* to = treecode_route_stays(route, k) ? owned + numbers * (k + route->own_shift) : travel + numbers * k;
         for (int d = 0; d < numbers; d++)
         {
-            to[d] = type == GMXFMM_DOUBLE ? ((const double*)given)[i + d] : (double)((const float*)given)[i + d];
+            to[d] = fmm_number_of(given, type, i + d);
         }
     }
     return fmm_ranks_some_each(ranks, (size_t)numbers * sizeof(double), travel, route->send_start, owned,
