@@ -22,16 +22,10 @@ enum
     FMM_LEFT_BITS = 6 /* of an exponent p + 1 */
 };
 
-/* What is raised to a power: |y|^2 / a^2. */
-static inline FMM_HD double fmm_left_base(double ratio)
-{
-    return ratio < FMM_LEFT_MOST ? ratio : FMM_LEFT_MOST;
-}
-
 /* w from |y|^2 / a^2. The number of squarings is fixed, so that vectors of particles go through them together. */
 static inline FMM_HD double fmm_left_weight(double ratio, int exponent)
 {
-    double base = fmm_left_base(ratio), w = 1;
+    double base = ratio < FMM_LEFT_MOST ? ratio : FMM_LEFT_MOST, w = 1;
     for (int bit = 0; bit < FMM_LEFT_BITS; bit++)
     {
         w *= exponent >> bit & 1 ? base : 1;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* The positions of a step: sorted, relative to the centres of their cells; and the moments of the charges. */
+#include <limits.h>
 #include <math.h>
 #include <stddef.h>
 #include <string.h>
@@ -34,6 +35,7 @@ static void shift_moments(double q, const double* s, const fmm_moments* leaf, fm
 
 enum
 {
+    c_lanes    = FMM_VBYTES / (int)sizeof(double),
     c_block    = 64, /* particles that permute does at once, in whole vectors */
     c_numFaces = 7   /* pairs of faces that a cell has at most */
 };
@@ -73,6 +75,38 @@ static cell_faces faces_of(const gmxfmm_plan* plan)
     return f;
 }
 
+/* Vectors of doubles at any address, whatever `real` is. */
+typedef double    vdouble __attribute__((vector_size(FMM_VBYTES), may_alias, aligned(sizeof(double))));
+typedef long long vbits __attribute__((vector_size(FMM_VBYTES), may_alias, aligned(sizeof(double))));
+typedef real      vgiven
+    __attribute__((vector_size(FMM_VBYTES / sizeof(double) * sizeof(real)), may_alias, aligned(sizeof(real))));
+
+static inline vdouble doubles_at(const real* x)
+{
+    return __builtin_convertvector(*(const vgiven*)x, vdouble);
+}
+
+static inline vdouble chosen(vbits which, vdouble a, vdouble b)
+{
+    return (vdouble)((which & (vbits)a) | (~which & (vbits)b));
+}
+
+/* b where one of them is NaN. */
+static inline vdouble larger(vdouble a, vdouble b)
+{
+    return chosen(a > b, a, b);
+}
+
+static inline vdouble smaller(vdouble a, vdouble b)
+{
+    return chosen(a < b, a, b);
+}
+
+static inline vdouble magnitude(vdouble a)
+{
+    return (vdouble)((vbits)a & LLONG_MAX);
+}
+
 /* What the block of particles s .. s + num - 1 adds to left_now, largest and farthest, from y and q. edge: of their
  * leaf, in cells. */
 static void add_left(const gmxfmm_plan*      plan,
@@ -87,60 +121,37 @@ static void add_left(const gmxfmm_plan*      plan,
                      const double*           q,
                      fmm_moments*            m)
 {
-    const double scale    = f->scale / (edge * edge);
-    const int    exponent = f->exponent;
-    /* a cell has three pairs of faces at least */
-    const double *f0 = f->face[0], *f1 = f->face[1], *f2 = f->face[2];
-    double        at[c_block], base[c_block], weight[c_block], sum = 0, largest = 0;
-#pragma omp simd
-    for (int l = 0; l < num; l++)
+    const double scale = f->scale / (edge * edge);
+    double       at[c_block], sum = 0, largest = 0;
+    vdouble      all = {0}, most = {0};
+    for (int l = 0; l < num; l += c_lanes)
     {
-        const double y0 = (double)x[l], y1 = (double)y[l], y2 = (double)z[l];
-        const double t0 = fabs(y0 * f0[0] + y1 * f0[1] + y2 * f0[2]);
-        const double t1 = fabs(y0 * f1[0] + y1 * f1[1] + y2 * f1[2]);
-        const double t2 = fabs(y0 * f2[0] + y1 * f2[1] + y2 * f2[2]);
-        /* NaN is larger than nothing: such a particle counts as bad elsewhere */
-        const double a0 = t0 > 0 ? t0 : 0, a1 = t1 > a0 ? t1 : a0;
-        at[l]     = t2 > a1 ? t2 : a1;
-        base[l]   = fmm_left_base((y0 * y0 + y1 * y1 + y2 * y2) * scale);
-        weight[l] = q[l] * q[l];
-    }
-    for (int k = 3; k < f->num_faces; k++)
-    {
-        const double* a = f->face[k];
-#pragma omp simd
-        for (int l = 0; l < num; l++)
+        const vdouble y0 = doubles_at(x + l), y1 = doubles_at(y + l), y2 = doubles_at(z + l);
+        const vdouble charge = *(const vdouble*)(q + l), none = {0};
+        vdouble       outermost = none, base = smaller((y0 * y0 + y1 * y1 + y2 * y2) * scale, none + FMM_LEFT_MOST);
+        for (int k = 0; k < f->num_faces; k++)
         {
-            const double t = fabs((double)x[l] * a[0] + (double)y[l] * a[1] + (double)z[l] * a[2]);
-            at[l]          = t > at[l] ? t : at[l];
+            /* NaN is larger than nothing: such a particle counts as bad elsewhere */
+            const double* a = f->face[k];
+            outermost       = larger(magnitude(y0 * a[0] + y1 * a[1] + y2 * a[2]), outermost);
         }
-    }
-    /* the powers as fmm_left_weight makes them, of all at once */
-    for (int bits = exponent; bits > 0; bits >>= 1)
-    {
-        if (bits & 1)
+        vdouble weight = charge * charge; /* times fmm_left_weight */
+        for (int bits = f->exponent; bits > 0; bits >>= 1)
         {
-#pragma omp simd
-            for (int l = 0; l < num; l++)
+            if (bits & 1)
             {
-                weight[l] *= base[l];
+                weight *= base;
             }
+            base *= base;
         }
-#pragma omp simd
-        for (int l = 0; l < num; l++)
-        {
-            base[l] *= base[l];
-        }
+        *(vdouble*)(at + l) = outermost;
+        most                = larger(outermost, most);
+        all += weight;
     }
-#pragma omp simd reduction(+ : sum)
-    for (int l = 0; l < num; l++)
+    for (int k = 0; k < c_lanes; k++)
     {
-        sum += weight[l];
-    }
-#pragma omp simd reduction(max : largest)
-    for (int l = 0; l < num; l++)
-    {
-        largest = at[l] > largest ? at[l] : largest;
+        sum += all[k];
+        largest = most[k] > largest ? most[k] : largest;
     }
     m->left_now += sum;
     if (largest / edge > m->largest)
@@ -195,12 +206,15 @@ static void add_dipoles(const gmxfmm_plan*      plan,
     }
 }
 
-/* Prefetches the position of particle s, which may be anywhere in the caller's array. */
-static inline void prefetch(const fmm_particle_set* p, const void* x, gmxfmm_precision type, int64_t s)
+/* Prefetches the positions of particles s .. s + count - 1, if there are any, from anywhere in the caller's array. */
+static inline void
+prefetch_block(const fmm_particle_set* p, const void* x, gmxfmm_precision type, int64_t s, int64_t count)
 {
-    if (s < p->n)
+    const size_t  size = 3 * fmm_word_of(type);
+    const int64_t end  = s + count < p->n ? s + count : p->n;
+    for (; s < end; s++)
     {
-        __builtin_prefetch((const char*)x + 3 * (size_t)p->sorted[s] * fmm_word_of(type));
+        __builtin_prefetch((const char*)x + (size_t)p->sorted[s] * size);
     }
 }
 
@@ -228,6 +242,20 @@ static void bring_into_box(
     }
 }
 
+/* The caller's numbers in sorted order, for P2P. */
+static void keep_places(const gmxfmm_plan* plan, const fmm_particle_set* p, int s, int count, double xi[3][c_block])
+{
+    const double scale = fmm_given_scale(plan);
+    for (int d = 0; d < 3; d++)
+    {
+        real* given = (real*)p->given[d] + s;
+        for (int l = 0; l < count; l++)
+        {
+            given[l] = (real)(xi[d][l] * scale);
+        }
+    }
+}
+
 /* Particles s .. s + count - 1: position less the place `from`, charge, and position in the cell at assign; up to the
  * next whole vector the last one once more, without charge. Returns their number with these. */
 INLINE int load_block(const gmxfmm_plan*      plan,
@@ -242,22 +270,43 @@ INLINE int load_block(const gmxfmm_plan*      plan,
                       double                  reference[3][c_block],
                       fmm_moments*            m)
 {
-    const int whole = FMM_VBYTES / (int)sizeof(double), num = (count + whole - 1) / whole * whole;
+    const int num = (count + c_lanes - 1) / c_lanes * c_lanes;
     double    reach[3];
     int       far = 0;
     fmm_few_images(plan->domain.box, plan->domain.periodic, reach);
-    for (int l = 0; l < num; l++)
+    prefetch_block(p, x, type, (int64_t)s + c_block, count);
+    for (int l = 0; l < count; l++)
     {
-        const int     from = s + (l < count ? l : count - 1);
-        const int64_t i    = p->sorted[from];
-        prefetch(p, x, type, (int64_t)from + c_block);
-        q[l] = p->charge != NULL && l < count ? p->charge[from] : 0;
+        const int64_t i = 3 * (int64_t)p->sorted[s + l];
         for (int d = 0; d < 3; d++)
         {
-            xi[d][l]        = fmm_number_of(x, type, 3 * i + d);
-            reference[d][l] = (double)p->reference[from][d];
-            far             = far | (fabs(xi[d][l]) > reach[d]);
+            xi[d][l]        = fmm_number_of(x, type, i + d);
+            reference[d][l] = (double)p->reference[s + l][d];
         }
+    }
+    if (fmm_has_given(plan))
+    {
+        keep_places(plan, p, s, count, xi);
+    }
+    memset(q, 0, (size_t)num * sizeof(*q));
+    if (p->charge != NULL)
+    {
+        memcpy(q, p->charge + s, (size_t)count * sizeof(*q));
+    }
+    for (int d = 0; d < 3; d++)
+    {
+        for (int l = count; l < num; l++)
+        {
+            xi[d][l]        = xi[d][count - 1];
+            reference[d][l] = reference[d][count - 1];
+        }
+        double largest = 0;
+#pragma omp simd reduction(max : largest)
+        for (int l = 0; l < num; l++)
+        {
+            largest = fabs(xi[d][l]) > largest ? fabs(xi[d][l]) : largest;
+        }
+        far |= largest > reach[d];
     }
     if (far)
     {
@@ -420,22 +469,6 @@ static void permute_row(const gmxfmm_plan*      plan,
     }
 }
 
-/* The caller's numbers in sorted order, for P2P. */
-static void keep_places(const gmxfmm_plan* plan, const fmm_particle_set* p, const void* x, gmxfmm_precision type)
-{
-    const double scale = fmm_given_scale(plan);
-#pragma omp parallel for schedule(static) num_threads(plan->num_threads)
-    for (int64_t s = 0; s < p->n; s++)
-    {
-        const int64_t i = p->sorted[s];
-        prefetch(p, x, type, s + c_block);
-        for (int d = 0; d < 3; d++)
-        {
-            ((real*)p->given[d])[s] = (real)(fmm_number_of(x, type, 3 * i + d) * scale);
-        }
-    }
-}
-
 /* Rows of all ranks; whether positions are bad on others alone. */
 static void gather_moments(gmxfmm_plan* plan)
 {
@@ -485,10 +518,6 @@ fmm_moments fmm_permute(gmxfmm_plan* plan, const fmm_particle_set* p, const void
         {
             memcpy(sum + c_largest, of + c_largest, (c_num - c_largest) * sizeof(double));
         }
-    }
-    if (fmm_has_given(plan))
-    {
-        keep_places(plan, p, x, type);
     }
     fmm_moments m;
     memcpy(&m, sum, sizeof(m));
