@@ -47,6 +47,9 @@ die() {
 [ -f "$PATCH_DIR/series" ] || die "there are no patches for GROMACS $GROMACS_VERSION, only for: $(
     cd "$ROOT/gromacs-patch" && for file in */series; do printf '%s ' "${file%/series}"; done)"
 
+# optimized FOLDER: whether the library that is built there has the device code that users get (GMXFMM_OPTIMIZE of build-library.sh)
+optimized() { ! grep -q '^CMAKE_CUDA_FLAGS:.*-Xcicc -O1' "$1/CMakeCache.txt" 2>/dev/null; }
+
 # step TITLE: announces step i of STEPS (set by the caller before the first step)
 STEP=0
 step() {

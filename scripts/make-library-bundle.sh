@@ -10,6 +10,7 @@ root=$ROOT
 build=$(realpath "${1:?usage: make-library-bundle.sh BUILD FOLDER}")
 bundle=$(realpath -m "${2:?usage: make-library-bundle.sh BUILD FOLDER}")
 data=${GMXFMM_REFERENCE_DATA:-$root/../shared/data}
+optimized "$build" || die "make-library-bundle.sh: $build has device code for tests alone: build it again (scripts/build-library.sh cuda --tests)"
 
 rm -rf "$bundle" "$bundle.tar.xz"
 mkdir -p "$bundle/bin" "$bundle/lib" "$bundle/data" "$bundle/checkout"

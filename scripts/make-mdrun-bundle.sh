@@ -25,6 +25,7 @@ if [ -z "${GMXFMM_GMX:-}" ] && newer "$built" "$gmx"; then
 fi
 
 # gmx has the library in it
+optimized "$BUILD_DIR/library-cuda" || die "make-mdrun-bundle.sh: the library has device code for tests alone: build it again (scripts/build-library.sh), and gmx"
 library=$LIBRARY_PREFIX/lib/libgmxfmm.a
 if newer "$library" "$gmx"; then
     die "make-mdrun-bundle.sh: $library is newer than $gmx, which has an earlier one in it: link gmx again (scripts/build-gromacs.sh)"
