@@ -30,11 +30,15 @@ header = importlib.util.module_from_spec(spec)
 spec.loader.exec_module(header)
 
 CASES = {  # copies of 648 atoms along an edge, or points; options; whether energy and virial are wanted
+    "water, 648 atoms, order 8, 3^3 cells": (1, {"order": 8, "grid": (3, 3, 3)}),
+    "1,000 points in an open cube, order 8, 3^3 cells": (1000, {"order": 8, "grid": (3, 3, 3), "boundary": "OPEN"}),
+    "5,000 points in an open cube, order 8, 4^3 cells": (5000, {"order": 8, "grid": (4, 4, 4), "boundary": "OPEN"}),
     "water, 5,184 atoms, order 8, 7^3 cells": (2, {"order": 8, "grid": (7, 7, 7)}),
     "water, 17,496 atoms, order 8, 10^3 cells": (3, {"order": 8, "grid": (10, 10, 10)}),
     "water, 81,000 atoms, order 8, 16^3 cells": (5, {"order": 8, "grid": (16, 16, 16)}),
     "water, 81,000 atoms, the same, energy and virial": (5, {"order": 8, "grid": (16, 16, 16)}, True),
     "water, 17,496 atoms, double precision, order 12, 10^3 cells": (3, {"order": 12, "grid": (10, 10, 10), "precision": "DOUBLE"}),
+    "1,000 points in an open cube, double precision, order 8, 3^3 cells": (1000, {"order": 8, "grid": (3, 3, 3), "boundary": "OPEN", "precision": "DOUBLE"}),
     "water, 81,000 atoms, octree by rotation, order 8, 16^3 leaves": (5, {"order": 8, "grid": (16, 16, 16), "depth": 2, "m2l": "ROTATION"}),
     "100,000 points in an open cube, order 8": (100_000, {"order": 8, "boundary": "OPEN"}),
     "100,000 points in an open cube, treecode, theta 0.7, degree 6": (100_000, {"boundary": "OPEN", "method": "TREECODE", "theta": 0.7, "degree": 6}),
