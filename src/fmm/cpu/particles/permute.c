@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* The positions of a step: sorted, relative to the centres of their cells; and the moments of the charges. */
-#include <limits.h>
 #include <math.h>
 #include <stddef.h>
 #include <string.h>
@@ -35,7 +34,6 @@ static void shift_moments(double q, const double* s, const fmm_moments* leaf, fm
 
 enum
 {
-    c_lanes    = FMM_VBYTES / (int)sizeof(double),
     c_block    = 64, /* particles that permute does at once, in whole vectors */
     c_numFaces = 7   /* pairs of faces that a cell has at most */
 };
@@ -46,7 +44,7 @@ typedef struct
     int    exponent; /* of |y|^2; 0: nobody looks */
     double scale;    /* 1 / a^2, units u */
     int    num_faces;
-    double face[c_numFaces][3]; /* its product with y is 1/2 on a face of a cell */
+    real   face[c_numFaces][3]; /* its product with y is 1/2 on a face of a cell */
 } cell_faces;
 
 static cell_faces faces_of(const gmxfmm_plan* plan)
@@ -68,43 +66,24 @@ static cell_faces faces_of(const gmxfmm_plan* plan)
         }
         for (int d = 0; d < 3 && !seen; d++)
         {
-            f.face[f.num_faces][d] = a[d] / (a[0] * a[0] + a[1] * a[1] + a[2] * a[2]);
+            f.face[f.num_faces][d] = (real)(a[d] / (a[0] * a[0] + a[1] * a[1] + a[2] * a[2]));
         }
         f.num_faces += !seen;
     }
     return f;
 }
 
-/* Vectors of doubles at any address, whatever `real` is. */
-typedef double    vdouble __attribute__((vector_size(FMM_VBYTES), may_alias, aligned(sizeof(double))));
-typedef long long vbits __attribute__((vector_size(FMM_VBYTES), may_alias, aligned(sizeof(double))));
-typedef real      vgiven
-    __attribute__((vector_size(FMM_VBYTES / sizeof(double) * sizeof(real)), may_alias, aligned(sizeof(real))));
-
-static inline vdouble doubles_at(const real* x)
+/* The larger and the smaller of two numbers in each lane; b where one of them is NaN. */
+static inline vreal larger(vreal a, vreal b)
 {
-    return __builtin_convertvector(*(const vgiven*)x, vdouble);
+    const vinteger first = a > b;
+    return (vreal)((first & (vinteger)a) | (~first & (vinteger)b));
 }
 
-static inline vdouble chosen(vbits which, vdouble a, vdouble b)
+static inline vreal smaller(vreal a, vreal b)
 {
-    return (vdouble)((which & (vbits)a) | (~which & (vbits)b));
-}
-
-/* b where one of them is NaN. */
-static inline vdouble larger(vdouble a, vdouble b)
-{
-    return chosen(a > b, a, b);
-}
-
-static inline vdouble smaller(vdouble a, vdouble b)
-{
-    return chosen(a < b, a, b);
-}
-
-static inline vdouble magnitude(vdouble a)
-{
-    return (vdouble)((vbits)a & LLONG_MAX);
+    const vinteger first = a < b;
+    return (vreal)((first & (vinteger)a) | (~first & (vinteger)b));
 }
 
 /* What the block of particles s .. s + num - 1 adds to left_now, largest and farthest, from y and q. edge: of their
@@ -121,47 +100,54 @@ static void add_left(const gmxfmm_plan*      plan,
                      const double*           q,
                      fmm_moments*            m)
 {
-    const double scale = f->scale / (edge * edge);
-    double       at[c_block], sum = 0, largest = 0;
-    vdouble      all = {0}, most = {0};
-    for (int l = 0; l < num; l += c_lanes)
+    const real scale = (real)(f->scale / (edge * edge));
+    real       at2[c_block], weight[c_block], largest2 = 0;
+    vreal      most2 = {0};
+    double     sum   = 0;
+    for (int l = 0; l < num; l += VLEN)
     {
-        const vdouble y0 = doubles_at(x + l), y1 = doubles_at(y + l), y2 = doubles_at(z + l);
-        const vdouble charge = *(const vdouble*)(q + l), none = {0};
-        vdouble       outermost = none, base = smaller((y0 * y0 + y1 * y1 + y2 * y2) * scale, none + FMM_LEFT_MOST);
+        const vreal y0 = *(const vreal_unaligned*)(x + l), y1 = *(const vreal_unaligned*)(y + l),
+                    y2 = *(const vreal_unaligned*)(z + l), none = {0};
+        vreal outermost2 = none, base = smaller((y0 * y0 + y1 * y1 + y2 * y2) * scale, none + (real)FMM_LEFT_MOST);
         for (int k = 0; k < f->num_faces; k++)
         {
             /* NaN is larger than nothing: such a particle counts as bad elsewhere */
-            const double* a = f->face[k];
-            outermost       = larger(magnitude(y0 * a[0] + y1 * a[1] + y2 * a[2]), outermost);
+            const real* a = f->face[k];
+            const vreal t = y0 * a[0] + y1 * a[1] + y2 * a[2];
+            outermost2    = larger(t * t, outermost2);
         }
-        vdouble weight = charge * charge; /* times fmm_left_weight */
+        vreal w = none + 1; /* as fmm_left_weight, of a vector at once */
         for (int bits = f->exponent; bits > 0; bits >>= 1)
         {
             if (bits & 1)
             {
-                weight *= base;
+                w *= base;
             }
             base *= base;
         }
-        *(vdouble*)(at + l) = outermost;
-        most                = larger(outermost, most);
-        all += weight;
+        most2                           = larger(outermost2, most2);
+        *(vreal_unaligned*)(at2 + l)    = outermost2;
+        *(vreal_unaligned*)(weight + l) = w;
     }
-    for (int k = 0; k < c_lanes; k++)
+#pragma omp simd reduction(+ : sum)
+    for (int l = 0; l < num; l++)
     {
-        sum += all[k];
-        largest = most[k] > largest ? most[k] : largest;
+        sum += q[l] * q[l] * (double)weight[l];
+    }
+    for (int k = 0; k < VLEN; k++)
+    {
+        largest2 = most2[k] > largest2 ? most2[k] : largest2;
     }
     m->left_now += sum;
-    if (largest / edge > m->largest)
+    const double largest = sqrt((double)largest2) / edge;
+    if (largest > m->largest)
     {
         int l = 0;
-        while (at[l] < largest)
+        while (!(at2[l] >= largest2))
         {
             l++;
         }
-        m->largest  = largest / edge;
+        m->largest  = largest;
         m->farthest = (double)fmm_particle_name(plan, p->sorted[l < p->n - s ? s + l : s]);
     }
 }
@@ -256,31 +242,32 @@ static void keep_places(const gmxfmm_plan* plan, const fmm_particle_set* p, int 
     }
 }
 
-/* Particles s .. s + count - 1: position less the place `from`, charge, and position in the cell at assign; up to the
- * next whole vector the last one once more, without charge. Returns their number with these. */
+/* Particles s .. s + count - 1: position, charge, and position in the cell at assign; up to the next whole vector the
+ * last one once more, without charge. Returns their number with these. */
 INLINE int load_block(const gmxfmm_plan*      plan,
                       const fmm_particle_set* p,
                       const void*             x,
                       gmxfmm_precision        type,
                       int                     s,
                       int                     count,
-                      const double*           origin,
                       double                  xi[3][c_block],
                       double*                 q,
                       double                  reference[3][c_block],
                       fmm_moments*            m)
 {
-    const int num = (count + c_lanes - 1) / c_lanes * c_lanes;
-    double    reach[3];
-    int       far = 0;
+    const int num = (count + VLEN - 1) / VLEN * VLEN;
+    double    reach[3], most[3] = {0, 0, 0};
     fmm_few_images(plan->domain.box, plan->domain.periodic, reach);
     prefetch_block(p, x, type, (int64_t)s + c_block, count);
     for (int l = 0; l < count; l++)
     {
         const int64_t i = 3 * (int64_t)p->sorted[s + l];
+        q[l]            = p->charge != NULL ? p->charge[s + l] : 0;
         for (int d = 0; d < 3; d++)
         {
-            xi[d][l]        = fmm_number_of(x, type, i + d);
+            const double at = fmm_number_of(x, type, i + d);
+            most[d]         = fabs(at) > most[d] ? fabs(at) : most[d];
+            xi[d][l]        = at;
             reference[d][l] = (double)p->reference[s + l][d];
         }
     }
@@ -288,36 +275,18 @@ INLINE int load_block(const gmxfmm_plan*      plan,
     {
         keep_places(plan, p, s, count, xi);
     }
-    memset(q, 0, (size_t)num * sizeof(*q));
-    if (p->charge != NULL)
+    for (int l = count; l < num; l++)
     {
-        memcpy(q, p->charge + s, (size_t)count * sizeof(*q));
-    }
-    for (int d = 0; d < 3; d++)
-    {
-        for (int l = count; l < num; l++)
+        q[l] = 0;
+        for (int d = 0; d < 3; d++)
         {
             xi[d][l]        = xi[d][count - 1];
             reference[d][l] = reference[d][count - 1];
         }
-        double largest = 0;
-#pragma omp simd reduction(max : largest)
-        for (int l = 0; l < num; l++)
-        {
-            largest = fabs(xi[d][l]) > largest ? fabs(xi[d][l]) : largest;
-        }
-        far |= largest > reach[d];
     }
-    if (far)
+    if (most[0] > reach[0] || most[1] > reach[1] || most[2] > reach[2])
     {
         bring_into_box(plan, reach, num, xi, q, m);
-    }
-    for (int d = 0; d < 3; d++) /* only now: this place may have digits that a position far away has not */
-    {
-        for (int l = 0; l < num; l++)
-        {
-            xi[d][l] -= origin[d];
-        }
     }
     return num;
 }
@@ -357,8 +326,8 @@ static void permute_block(const gmxfmm_plan*      plan,
     {
         fmm_leaf_centre(plan, leaf, from);
     }
-    const int num = type == GMXFMM_DOUBLE ? load_block(plan, p, x, GMXFMM_DOUBLE, s, count, from, xi, q, reference, m)
-                                          : load_block(plan, p, x, GMXFMM_SINGLE, s, count, from, xi, q, reference, m);
+    const int num = type == GMXFMM_DOUBLE ? load_block(plan, p, x, GMXFMM_DOUBLE, s, count, xi, q, reference, m)
+                                          : load_block(plan, p, x, GMXFMM_SINGLE, s, count, xi, q, reference, m);
     for (int d = 0; d < 3; d++)
     {
         n[d]       = c->n[d];
@@ -375,9 +344,11 @@ static void permute_block(const gmxfmm_plan*      plan,
 #pragma omp simd reduction(+ : charge_sum, dx, dy, dz, xx, yy, zz, xy, xz, yz, sx, sy, sz, bad)
     for (int l = 0; l < num; l++)
     {
-        double t0 = xi[0][l] * to[0] + xi[1][l] * to[3] + xi[2][l] * to[6] - centre[0][l];
-        double t1 = xi[0][l] * to[1] + xi[1][l] * to[4] + xi[2][l] * to[7] - centre[1][l];
-        double t2 = xi[0][l] * to[2] + xi[1][l] * to[5] + xi[2][l] * to[8] - centre[2][l];
+        /* from its place, whose digits a position far away has not: it was brought into the box before */
+        const double x0 = xi[0][l] - from[0], x1 = xi[1][l] - from[1], x2 = xi[2][l] - from[2];
+        double       t0 = x0 * to[0] + x1 * to[3] + x2 * to[6] - centre[0][l];
+        double       t1 = x0 * to[1] + x1 * to[4] + x2 * to[7] - centre[1][l];
+        double       t2 = x0 * to[2] + x1 * to[5] + x2 * to[8] - centre[2][l];
         t0 -= n[0] * rint((t0 - reference[0][l]) * inverse[0]);
         t1 -= n[1] * rint((t1 - reference[1][l]) * inverse[1]);
         t2 -= n[2] * rint((t2 - reference[2][l]) * inverse[2]);
@@ -395,9 +366,9 @@ static void permute_block(const gmxfmm_plan*      plan,
         xy += q[l] * y0 * y1;
         xz += q[l] * y0 * y2;
         yz += q[l] * y1 * y2;
-        sx += q[l] * xi[0][l];
-        sy += q[l] * xi[1][l];
-        sz += q[l] * xi[2][l];
+        sx += q[l] * x0;
+        sy += q[l] * x1;
+        sz += q[l] * x2;
         x_to[l] = (real)y0;
         y_to[l] = (real)y1;
         z_to[l] = (real)y2;
