@@ -429,8 +429,8 @@ double timeOf(const System& s, gmxfmm_options options, gmxfmm_method method)
 
 } // namespace
 
-/* Along a thin line the treecode, whose clusters are as thin, takes 0.5 to 0.9 of the time of the FMM, whose cells are
- * cubes: that depends on the machine. So the choice is compared with times that the test takes. Between 0.6 and 1.35,
+/* Along a thin line the treecode, whose clusters are as thin, may take less time than the FMM, whose cells are cubes:
+ * by how much depends on the processor. So the choice is compared with times that the test takes. Between 0.6 and 1.35,
  * half as much below and above the library's 0.9, times are too uncertain to tell. Other programs may disturb all times
  * of a plan, but not again and again. */
 TEST(MeasuredPlan, TheTreecodeWhereItIsFaster)

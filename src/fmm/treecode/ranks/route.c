@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* The way of particles to their owners and back. */
-#include "fmm/numbers.h"
 #include "fmm/treecode/ranks/route.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+#include "fmm/numbers.h"
 
 enum
 {
