@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* Particles: how many, which pairs are excluded, where targets are, and which cells hold them. */
-#include "fmm/numbers.h"
 #include "fmm/particles.h"
 
 #include <stdlib.h>
@@ -10,6 +9,7 @@
 #include "fmm/exclusions.h"
 #include "fmm/frame.h"
 #include "fmm/memory.h"
+#include "fmm/numbers.h"
 #include "fmm/process.h"
 #include "fmm/state.h"
 #include "fmm/status.h"

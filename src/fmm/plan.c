@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* The life cycle of a plan: create, boxes, assignments, steps, destroy; what changes in what order. */
-#include "fmm/numbers.h"
 #include "fmm/plan.h"
 
 #include <math.h>
@@ -17,6 +16,7 @@
 #include "fmm/left.h"
 #include "fmm/measured.h"
 #include "fmm/model/problem.h"
+#include "fmm/numbers.h"
 #include "fmm/options.h"
 #include "fmm/parallel/ranks.h"
 #include "fmm/particles.h"
