@@ -2,15 +2,17 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 """Steps and assignments of two versions of the library on the CPU, in one process and in turns, so that a busy machine meets both.
 
-  pairs.py BEFORE AFTER [--rounds N] [--threads N] [--cases WORD]... [--store]
+  pairs.py BEFORE AFTER [--rounds N] [--threads N] [--cases WORD]... [--python] [--store]
 
 BEFORE and AFTER: checkouts, each with the shared library in build/library or build/library-cuda. Of each case a plan of both is made with the
 same settings; each round times the two one after the other, the first one changing, and the figure is the median of the rounds' ratios.
---store: -> pairs-cpu.json
+--python: steps of gmxfmm.Plan instead, each with the package and the library of its checkout.
+--store: -> pairs-cpu.json, with --python pairs-python.json
 """
 import argparse
 import ctypes
 import importlib.util
+import os
 import statistics
 import subprocess
 import sys
@@ -76,7 +78,8 @@ class Version:
         if not found:
             sys.exit(f"pairs.py: no build/library or build/library-cuda with libgmxfmm.so in {checkout}")
         self.header = header.Header(checkout / "src" / "fmm" / "gmxfmm.h")
-        self.library = ctypes.CDLL(str(found[0].resolve()))
+        self.path = str(found[0].resolve())
+        self.library = ctypes.CDLL(self.path)
         self.options, self.output = (self.header.structure("gmxfmm_" + name) for name in ("options", "output"))
         self.constants = {name: value for enum in self.header.enums.values() for name, value in enum.items()}
         self.library.gmxfmm_default_options_of_size.argtypes = [ctypes.c_void_p, ctypes.c_size_t]
@@ -133,6 +136,41 @@ class Plan:
         self.version.library.gmxfmm_destroy(self.handle)
 
 
+class Package:
+    """The Python package of a checkout, with its library, under a name of its own."""
+
+    def __init__(self, checkout, name):
+        version = Version(checkout)
+        self.commit = version.commit
+        os.environ["GMXFMM_LIBRARY"], os.environ["GMXFMM_HEADER"] = version.path, str(checkout / "src" / "fmm" / "gmxfmm.h")
+        folder = checkout / "python" / "gmxfmm"
+        found = importlib.util.spec_from_file_location(name, folder / "__init__.py", submodule_search_locations=[str(folder)])
+        self.package = sys.modules[name] = importlib.util.module_from_spec(found)
+        found.loader.exec_module(self.package)
+
+
+class PlanOfPython:
+    """A gmxfmm.Plan of one version; the ways that a step can be asked for."""
+
+    def __init__(self, version, system, settings, threads):
+        x, q, edges, exclusions = system
+        settings = {name: value.lower() if isinstance(value, str) else value for name, value in settings.items() if name != "boundary"}
+        self.x = x
+        self.plan = version.package.Plan(x, q, edges, exclusions=exclusions, measure=False, assign_every=10**9, num_threads=threads,
+                                         **{"precision": "single", **settings})
+        self.out = self.plan.step(x)
+        self.results = self.out.forces
+
+    def step(self):
+        self.plan.step(self.x)
+
+    def step_into(self):
+        self.plan.step(self.x, self.out)
+
+    def destroy(self):
+        self.plan.close()
+
+
 def in_turns(plans, what, rounds):
     """Of what both do: milliseconds, medians, and the ratio's median and quartiles."""
     times = []
@@ -156,28 +194,39 @@ def main():
     parser.add_argument("--rounds", type=int, default=61, help="of a case of 81,000 atoms, more of smaller ones (default %(default)s)")
     parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--cases", nargs="*", default=[], metavar="WORD", help="those whose names have one of these words")
+    parser.add_argument("--python", action="store_true")
     parser.add_argument("--store", action="store_true")
     parser.add_argument("--note")
     options = parser.parse_args()
-    versions = [Version(options.before.resolve()), Version(options.after.resolve())]
+    checkouts = options.before.resolve(), options.after.resolve()
+    if options.python:
+        versions = [Package(checkout, f"gmxfmm_{which}") for checkout, which in zip(checkouts, ("before", "after"))]
+    else:
+        versions = [Version(checkout) for checkout in checkouts]
     records = []
     for name, (size, settings, *everything) in CASES.items():
         if options.cases and not any(word in name for word in options.cases):
             continue
         system = water(size) if size < 100 else points(size)
-        plans = [Plan(version, system, settings, bool(everything), options.threads) for version in versions]
         rounds = options.rounds * (1 if len(system[0]) > 50_000 else 3)
-        record = {"case": name, "settings": settings, "step": in_turns(plans, "step", rounds), "assign": in_turns(plans, "assign", rounds)}
+        if options.python:
+            if everything or settings.get("method") == "TREECODE":
+                continue  # Python's steps have the energy in any case
+            plans, timed = [PlanOfPython(version, system, settings, options.threads) for version in versions], ("step", "step_into")
+        else:
+            plans, timed = [Plan(version, system, settings, bool(everything), options.threads) for version in versions], ("step", "assign")
+        record = {"case": name, "settings": settings, **{what: in_turns(plans, what, rounds) for what in timed}}
         record["same_bits"] = bool((plans[0].results == plans[1].results).all())
         for plan in plans:
             plan.destroy()
         records.append(record)
-        print(f"{name:62} step {record['step']['after_over_before']:.3f} {record['step']['quartiles']}  assign {record['assign']['after_over_before']:.3f}"
-              f"  {'same bits' if record['same_bits'] else 'other bits'}", flush=True)
+        print(f"{name:62}", *(f"{what} {record[what]['after_over_before']:.3f} {record[what]['quartiles']}" for what in timed),
+              "same bits" if record["same_bits"] else "other bits", sep="  ", flush=True)
     if options.store:
-        head = results.header(options, "pairs-cpu", options.threads)
-        head["command"] = "benchmarks/pairs.py BEFORE AFTER --store"
-        results.store(options, "pairs-cpu.json", head, before=versions[0].commit, after=versions[1].commit, records=records)
+        benchmark = "pairs-python" if options.python else "pairs-cpu"
+        head = results.header(options, benchmark, options.threads)
+        head["command"] = f"benchmarks/pairs.py BEFORE AFTER {'--python ' * options.python}--store"
+        results.store(options, benchmark + ".json", head, before=versions[0].commit, after=versions[1].commit, records=records)
 
 
 if __name__ == "__main__":
