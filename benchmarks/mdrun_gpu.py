@@ -370,7 +370,7 @@ class Run:
         where its tasks run. graph: with GMX_CUDA_GRAPH, by which GROMACS 2026.3 launches whole steps as graphs."""
         bonded = bonded or (self.case.bondeds[0] if self.case.bondeds and nstlist else None)
         for known in self.record["tried"]:
-            if (known["method"], identity(known["settings"]), known["nstlist"], known["threads"], known["repeat"], known["bonded"],
+            if (known["method"], identity(known["settings"]), known["nstlist"], known["threads"], known["repeat"], known.get("bonded"),
                     known.get("graph", False)) == (method, identity(settings), nstlist, threads, repeat, bonded, graph):
                 return known
         self.check_time(self.longest)
