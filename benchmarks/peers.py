@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: LGPL-2.1-or-later
 """This library beside torch-pme, nvalchemi-toolkit-ops, a direct sum, FMM3D and pytreegrav, at the error that each of them reaches: one
-thread of a CPU, or a GPU.
+thread of a CPU, or a GPU with one thread of its host.
 
   peers.py [--device cpu|cuda] [--peers NAME,...] [--also training,batch,direct] [--ions N,...] [--charges N,...] [--accuracies A,...]
            [--precision double,single] [--rounds N] [--seconds S] [--note TEXT]
@@ -23,6 +23,7 @@ first_s: a call from arrays to forces, with lists of neighbours and, of this lib
 plans are kept. FMM3D and pytreegrav keep nothing. On the CPU seconds of the processor, on a GPU of the clock until it has ended; the least of
 the rounds. warm_up_s: the very first calls, in which some compile. training_error: of the derivatives by positions, RMS over RMS.
 memory_bytes: the most that PyTorch had on the GPU, and of this library the change of free memory; training_memory_bytes: also for training steps.
+through_host: second derivatives have arrays of the host.
 -> peers.json; with --also on a CPU peers-training.json
 """
 import argparse
@@ -31,13 +32,11 @@ import gc
 import importlib
 import json
 import os
-import sys
 import time
 from importlib.metadata import version
 
-if "cuda" not in sys.argv:
-    for variable in ("OMP_NUM_THREADS", "NUMBA_NUM_THREADS", "MKL_NUM_THREADS"):
-        os.environ[variable] = "1"
+for variable in ("OMP_NUM_THREADS", "NUMBA_NUM_THREADS", "MKL_NUM_THREADS"):
+    os.environ[variable] = "1"
 import numpy  # noqa: E402
 
 import library  # noqa: E402
@@ -125,13 +124,19 @@ def system_of(kind, n, single, device):
         x, q, box = melt((side,) * 3 if side % 2 == 0 else (side - 1, side + 1, side + 1))  # even: alternating across the box
         edges, start = box[None], [0, len(q)]
     given = x, q, edges if kind == "ions, periodic" else None, start, device
-    reference, of_reference = peers_torch.System(*given), {}
-    right = peers_torch.direct(reference) if kind == "ions, open" else peers_torch.ours(reference, 1e-10)
-    forces = torch.as_tensor(right["step"]()).clone()
+    of_reference = {}
+    for device_of_it, accuracy in ((device, 1e-10), (device, 1e-9), ("cpu", 1e-10)):  # as this library can on a GPU
+        try:
+            reference = peers_torch.System(*given[:4], device_of_it)
+            right = peers_torch.direct(reference) if kind == "ions, open" else peers_torch.ours(reference, accuracy)
+            forces = torch.as_tensor(right["step"]()).clone().to(device)
+            break
+        except (RuntimeError, ValueError) as error:
+            print(f"reference of {n} {kind}, {accuracy:g}, {device_of_it}: {error}", flush=True)
     if kind == "ions, periodic":
         which = numpy.arange(10) * (start[1] // 10)
-        of_reference["reference_error"] = rms(peers_torch.ewald(reference, which) - forces[which]) / rms(forces[which])
-    derivatives = functools.lru_cache(None)(lambda: right["training"]()[0].clone())
+        of_reference["reference_error"] = rms(peers_torch.ewald(reference, which).to(device) - forces[which]) / rms(forces[which])
+    derivatives = functools.lru_cache(None)(lambda: right["training"]()[0].clone().to(device))
     return (peers_torch.System(*given, single), lambda found: rms(torch.as_tensor(found).double() - forces) / rms(forces),
             lambda found: rms(found.double() - derivatives()) / rms(derivatives()), of_reference)
 
@@ -159,7 +164,7 @@ def least(call, rounds, device):
 
 def measure(make, errors, rounds, options, system, training=False, **setting):
     """Errors, seconds and, on a GPU, memory of one setting."""
-    steps, first, row = [], [], {"setting": setting}
+    steps, first, row, begin = [], [], {"setting": setting}, time.monotonic()
     cuda = options.device == "cuda"
 
     def whole():
@@ -167,6 +172,8 @@ def measure(make, errors, rounds, options, system, training=False, **setting):
         return made, made["step"]()
 
     for _ in range(rounds):
+        if first and time.monotonic() - begin > 5:
+            break
         made = forces = None
         if cuda:
             gc.collect()
@@ -179,14 +186,15 @@ def measure(make, errors, rounds, options, system, training=False, **setting):
 
         took, (made, forces) = timed(whole, options.device)
         first.append(took)
-        took, forces = least(made["step"], max(rounds, 10 if cuda and rounds > 1 else 1), options.device)
+        took, forces = least(made["step"], max(rounds, (10 if rounds > 1 else 3) if cuda else 1), options.device)
         steps.append(took)
-    row.update(error=errors[0](forces), first_s=min(first), step_s=min(steps), **({"memory_bytes": memory()} if cuda else {}))
+    row.update(first_s=min(first), step_s=min(steps), **({"memory_bytes": memory()} if cuda else {}))
+    row["error"] = errors[0](forces)
     if training:
         try:
             row["training_s"], found = least(made["training"], max(rounds, 10 if cuda else 2), options.device)
+            row.update({"training_memory_bytes": memory(), "through_host": make is ours} if cuda else {})
             row["training_error"] = errors[1](found[0])
-            row.update({"training_memory_bytes": memory()} if cuda else {})
         except Exception as error:
             row["training_failed"] = f"{type(error).__name__}: {error}"[:300]
     return row
@@ -217,15 +225,21 @@ def row_of(name, make, kind, lists, n, asked, single, options):
            "asked": asked, **of_reference, "peer": name}
     training = "training" in options.also and name not in ("fmm3dpy", "pytreegrav")
     if kind == "ions, periodic" and n <= 1000:
-        lists = lists + WAVES
+        lists = WAVES + lists  # a loop over systems, slow, stops early beside these
     theirs = row["theirs"] = fastest(make, lists, asked, errors, options.rounds, options, system, training)  # None: no setting reaches it
     if not theirs or "failed" in theirs:
         return row
     wanted = accuracy = asked if name == "direct" else theirs["error"]
-    own = measure(ours, errors, options.rounds, options, system, training, accuracy=accuracy)
-    while own["error"] > wanted:
-        accuracy *= 0.7
-        own = measure(ours, errors, options.rounds, options, system, training, accuracy=accuracy)
+    try:
+        while True:  # alone first: training and rounds of settings that miss it are of no use
+            own = measure(ours, errors, 1, options, system, accuracy=accuracy)
+            if own["error"] <= wanted:
+                own = measure(ours, errors, options.rounds, options, system, training, accuracy=accuracy)
+                if own["error"] <= wanted:
+                    break
+            accuracy *= 0.7
+    except ValueError as error:  # it refuses what it cannot reach
+        return {**row, "gmxfmm": {"setting": {"accuracy": accuracy}, "failed": f"{error}"[:300]}}
     row.update(gmxfmm=own, step_ratio=theirs["step_s"] / own["step_s"], first_ratio=theirs["first_s"] / own["first_s"])
     if "training_s" in theirs and "training_s" in own:
         row["training_ratio"] = theirs["training_s"] / own["training_s"]

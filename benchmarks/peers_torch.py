@@ -99,6 +99,8 @@ def torch_pme(system, cutoff, alpha_cutoff, mesh_over_smearing=None, wave_over_s
     of = torchpme.EwaldCalculator(potential, lr_wavelength=smearing * wave_over_smearing).to(system.device, system.dtype)
     waves = compute_batched_kvectors(lr_wavelength=smearing * wave_over_smearing, cells=system.cells)
     table, there = system.padded()
+    if waves[..., 0].numel() * table.shape[1] > (1e9 if system.device.type == "cuda" else 1e8):
+        raise ValueError("the sums over waves want too much memory")
     order = torch.argsort(system.of[pairs[0]], stable=True)
     counts = torch.bincount(system.of[pairs[0]], minlength=len(system.sizes))
     rank = torch.arange(int(counts.max()), device=system.device)
@@ -217,5 +219,3 @@ def ewald(system, which):
         weight = 8 * torch.pi / edges.prod() * torch.exp(-k2 / (4 * alpha**2)) / k2 * (torch.exp(1j * (k @ x[i])) * sums.conj()).imag
         forces.append(q[i] * (pair @ d + weight @ k))
     return torch.stack(forces)
-
-
