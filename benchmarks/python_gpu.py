@@ -17,8 +17,12 @@ potential and virial: the energy with all its first derivatives.
   sheared     a box of any other shape, and an assignment: lattice sums are computed anew
   coulomb     forward and backward of gmxfmm.torch.coulomb by positions and charges, a box stretched along z each time (PyTorch)
   unchecked   the same with measure=False: settings by a model, the host does not wait
+  second      second derivatives along a way of positions and charges (gmxfmm_enqueue_along), the same box and cells
+  forces      energy and forces by gmxfmm.torch.coulomb with measure=False, the same box (PyTorch)
+  training    the same and a loss of both differentiated by positions and charges; ratio: its time over that of forces
 """
 import argparse
+import ctypes
 import json
 import re
 import statistics
@@ -106,6 +110,43 @@ def differentiated(door, x, q, edge, given, steps, rounds):
     return timed(door, call, steps, rounds)
 
 
+def second(door, plan, positions, steps, rounds):
+    """The library's call with a plan that is assigned."""
+    from gmxfmm._arrays import library_of
+    from gmxfmm._library import DeviceAlong
+    random, n = np.random.default_rng(2), len(plan)
+    u, w, force, potential = (door.device(random.normal(size=shape)) for shape in ((n, 3), n, (n, 3), n))
+    at, *pointers = (library_of(array).view(array) for array in (positions, u, w, force, potential))
+    along = DeviceAlong(ctypes.sizeof(DeviceAlong), *(view.pointer for view in pointers))
+
+    def call(_):
+        plan._call("enqueue_along", at.pointer, ctypes.byref(along), at.stream)
+
+    return timed(door, call, steps, rounds)
+
+
+def trained(door, x, q, edge, given, steps, rounds):
+    """A step of a model's training: energy and forces, and the derivatives of a loss of both; and energy and forces alone."""
+    import torch
+    from gmxfmm.torch import Coulomb
+    function = Coulomb(**given)
+    positions, charges = door.device(x).requires_grad_(), door.device(q).requires_grad_()
+    cell, target = torch.tensor(edge * np.eye(3)), door.device(np.random.default_rng(3).normal(size=x.shape))
+
+    def forces(_):
+        torch.autograd.grad(function(positions, charges, cell), positions)
+
+    def training(_):
+        positions.grad = charges.grad = None
+        energy = function(positions, charges, cell)
+        by_positions, = torch.autograd.grad(energy, positions, create_graph=True)
+        (energy**2 + ((by_positions + target)**2).sum()).backward()
+
+    rows = {name: timed(door, call, steps, rounds) for name, call in (("forces", forces), ("training", training))}
+    rows["training"]["ratio"] = rows["training"]["ms"] / rows["forces"]["ms"]
+    return rows
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--library", choices=("torch", "cupy"), default="torch")
@@ -155,16 +196,18 @@ def main():
     forces = plan.step(positions, out, potential=True, virial=True, assign=True).forces
     forces = (forces.cpu().numpy() if door.name == "torch" else forces.get()).astype(float)
     error = float(np.sqrt(((forces - exact) ** 2).sum() / (exact ** 2).sum()))
+    rows["second"] = second(door, plan, positions, arguments.steps, arguments.rounds)
     if door.name == "torch":
         for name, measure in (("coulomb", True), ("unchecked", False)):
             rows[name] = differentiated(door, x, q, edge, {**given, "measure": measure}, max(10, arguments.steps // 4), arguments.rounds)
+        rows.update(trained(door, x, q, edge, {**given, "measure": False}, max(10, arguments.steps // 4), arguments.rounds))
 
     print(f"{len(q)} atoms of water, accuracy {arguments.accuracy:g}, {door.gpu}, {door.name} {door.version}")
     print(f"order {info.order}, grid {info.grid}, m2l {info.m2l}; error {error:.2e}, measured {plan.measured_error:.2e}; "
           f"plan made and measured in {made:.2f} s, its memory {info.bytes / 1e9:.3f} GB")
     print(f"{'':10} {'ms a step':>10} {'median':>8} {'host':>8}")
     for name, row in rows.items():
-        print(f"{name:10} {row['ms']:10.4f} {row['median_ms']:8.4f} {row['host_ms']:8.4f}")
+        print(f"{name:10} {row['ms']:10.4f} {row['median_ms']:8.4f} {row['host_ms']:8.4f}" + (f"  ratio {row['ratio']:.2f}" if "ratio" in row else ""))
     if arguments.json:
         settings = {name: info[name] for name in ("order", "grid", "separation", "m2l", "precision", "num_cells", "bytes")}
         record = {"atoms": len(q), "accuracy": arguments.accuracy, "gpu": door.gpu, "library": f"{door.name} {door.version}",

@@ -14,7 +14,7 @@ from . import _check, _inputs, _mixed
 from ._arrays import View, checked, library_of, to_host
 from ._inputs import BoxLike, box_vectors, numbers, refuse
 from ._check import Felt, Sources
-from ._library import DeviceOutput, Error
+from ._library import DeviceAlong, DeviceOutput, Error
 from ._options import Options, Precision
 from ._plan import CHANGE, Plan
 from ._results import BLOCK, COLUMNS, DeviceStep, OF_DIPOLES, STEP_ARRAYS, Wanted, check_blocks, room, with_given
@@ -58,6 +58,10 @@ class BatchStep:
     def check(self) -> None:
         if self._block is not None:
             check_blocks(self._door, self._block)
+
+
+class _NoDipoles(Exception):
+    """A plan takes no dipoles."""
 
 
 class _Kept:
@@ -362,21 +366,37 @@ class Batch:
     def _on_device(self, door: Any, positions: Any, charges: Any, view: View, q_view: View, boxes: List[Optional[np.ndarray]], bounds: np.ndarray,
                    wanted: Wanted, arrays: dict) -> BatchStep:
         dtype = np.dtype(view.dtype)
-        word = dtype.itemsize
         block = door.empty((max(1, len(boxes)), BLOCK), "float64", view.device)
         written = arrays
         if self._accuracy is not None and not wanted.forces:  # to be looked at
             written = {**arrays, **room(Wanted(False, True, False, False, False), view.shape[:-1], dtype, door, view.device, None)}
         base, pointers = door.pointer(block), {name: door.pointer(array) for name, array in written.items()}
+
+        def enqueue(s: int, plan: Plan, at: int, x: View, q: View) -> None:
+            output = DeviceOutput(size=ctypes.sizeof(DeviceOutput))
+            DeviceStep.point(output, base + 8 * BLOCK * s, wanted, {name: pointer + at * (3 if name != "potential" else 1) for name, pointer in pointers.items()})
+            plan.enqueue_system(x, q, boxes[s], output)
+
+        self._each_on_device(door, positions, charges, view, q_view, boxes, bounds, written.get("forces"), enqueue)
+        if not door.writes:  # JAX's bytes: numbers of the host
+            block = door.host(block).reshape(-1, BLOCK)
+        block = block[:len(boxes)]
+        return BatchStep(wanted, *DeviceStep.parts(block), arrays, block, door)
+
+    def _each_on_device(self, door: Any, positions: Any, charges: Any, view: View, q_view: View, boxes: List[Optional[np.ndarray]], bounds: np.ndarray,
+                        felt: Any, put: Callable[[int, Plan, int, View, View], None]) -> None:
+        """Puts each system on the stream by a plan that serves it. put does so for system s, of which arrays of the device begin that many bytes
+        a number later, and is given views of its positions and charges. felt: the forces on the charges, to be looked at where there is an
+        accuracy.
+        """
+        dtype = np.dtype(view.dtype)
+        word = dtype.itemsize
         kinds = [(dtype, type(door), view.device, box is None, False) for box in boxes]
         bound: List[int] = bounds.tolist()
 
         def enqueue(s: int, plan: Plan) -> None:
-            output = DeviceOutput(size=ctypes.sizeof(DeviceOutput))
-            DeviceStep.point(output, base + 8 * BLOCK * s, wanted,
-                             {name: pointer + bound[s] * word * (3 if name != "potential" else 1) for name, pointer in pointers.items()})
-            plan.enqueue_system(view._replace(pointer=view.pointer + 3 * word * bound[s]),
-                                q_view._replace(pointer=q_view.pointer + word * bound[s]), boxes[s], output)
+            at = word * bound[s]
+            put(s, plan, at, view._replace(pointer=view.pointer + 3 * at), q_view._replace(pointer=q_view.pointer + at))
 
         def on_host(name: str, array: Any) -> np.ndarray:
             return to_host(name, array).reshape(-1 if name == "charges" else (-1, 3))
@@ -396,14 +416,14 @@ class Batch:
         door.finish(view)
         if self._accuracy is not None and used:
             # Once they are all under way, so that the device need not wait while the host looks at one after the other
-            x, q, forces = (on_host(*array) for array in (("positions", positions), ("charges", charges), ("forces", written["forces"])))
+            x, q, forces = (on_host(*array) for array in (("positions", positions), ("charges", charges), ("forces", felt)))
 
             def compute(s: int, plan: Plan) -> Felt:
                 if plan is used[s].plan:
                     return Felt(forces[bound[s]:bound[s + 1]])
                 enqueue(s, plan)
                 door.finish(view)
-                return Felt(on_host("forces", written["forces"])[bound[s]:bound[s + 1]])
+                return Felt(on_host("forces", felt)[bound[s]:bound[s + 1]])
 
             for s, box in enumerate(boxes):
                 one = slice(bound[s], bound[s + 1])
@@ -415,10 +435,37 @@ class Batch:
                     found = self._find(kinds[s], one.stop - one.start, box, 1)
                     found.sort(key=lambda kept: kept is not used[s])
                     self._one(found, kinds[s], x[one], Sources(q[one]), box, partial(compute, s))
-        if not door.writes:  # JAX's bytes: numbers of the host
-            block = door.host(block).reshape(-1, BLOCK)
-        block = block[:len(boxes)]
-        return BatchStep(wanted, *DeviceStep.parts(block), arrays, block, door)
+
+    def along(self, positions: Any, charges: Any, boxes: BoxLike, offsets: Optional[Sequence[int]], by_x: Any, by_q: Any) -> Optional[Tuple[Any, Any, Any]]:
+        """Second derivatives of energies along a way of positions by_x and charges by_q. All are arrays of a device, of one library and one
+        type, as of step.
+
+        Gives less those by positions, those by charges, and the first derivatives along the way (systems), in double precision. None: a plan
+        takes no dipoles.
+        """
+        door: Any = library_of(positions)
+        view = checked(door, "positions", positions, (None, 3) if offsets is not None else (None, None, 3), None)
+        q_view = checked(door, "charges", charges, view.shape[:-1], view.dtype)
+        ways = checked(door, "by_x", by_x, view.shape, view.dtype), checked(door, "by_q", by_q, q_view.shape, view.dtype)
+        bounds, all_boxes = self._parts(view.shape[:-1], boxes, offsets)
+        forces, potential = (door.empty(shape, view.dtype, view.device) for shape in (view.shape, q_view.shape))
+        energies = door.empty((max(1, len(all_boxes)),), "float64", view.device)
+        felt = None if self._accuracy is None else door.empty(view.shape, view.dtype, view.device)
+        to = [door.pointer(array) for array in (forces, potential, energies)]
+        to_felt = 0 if felt is None else door.pointer(felt)
+
+        def enqueue(s: int, plan: Plan, at: int, x: View, q: View) -> None:
+            if not _mixed.has_dipoles(plan):
+                raise _NoDipoles
+            plan.enqueue_system(x, q, all_boxes[s], DeviceAlong(
+                size=ctypes.sizeof(DeviceAlong), u=ways[0].pointer + 3 * at, w=ways[1].pointer + at, force=to[0] + 3 * at, potential=to[1] + at,
+                felt=to_felt + 3 * at if to_felt else None, energy=to[2] + 8 * s), "enqueue_along")
+
+        try:
+            self._each_on_device(door, positions, charges, view, q_view, all_boxes, bounds, felt, enqueue)
+        except _NoDipoles:
+            return None
+        return forces, potential, energies[:len(all_boxes)]
 
     def mixed(self, positions: np.ndarray, charges: np.ndarray, boxes: List[Optional[np.ndarray]], bounds: np.ndarray, by_x: np.ndarray,
               by_q: np.ndarray, strain: bool, device: int = -1, door: Any = None, dipoles: Optional[np.ndarray] = None,

@@ -71,6 +71,7 @@ Measurement = header.structure("gmxfmm_measurement")
 DeviceOutput = header.structure("gmxfmm_device_output")
 Systems = header.structure("gmxfmm_systems")
 Along = header.structure("gmxfmm_along")
+DeviceAlong = header.structure("gmxfmm_device_along")
 
 _POINTER, _SIZE, _TEXT = ctypes.c_void_p, ctypes.c_size_t, ctypes.c_char_p
 for _name, _result, _arguments in (
@@ -100,6 +101,7 @@ for _name, _result, _arguments in (
     ("execute_systems", ctypes.c_int, [_POINTER, ctypes.POINTER(Systems)]),
     ("execute_along", ctypes.c_int, [_POINTER, _POINTER, ctypes.POINTER(Along)]),
     ("enqueue", ctypes.c_int, [_POINTER, _POINTER, ctypes.POINTER(DeviceOutput), _POINTER]),
+    ("enqueue_along", ctypes.c_int, [_POINTER, _POINTER, ctypes.POINTER(DeviceAlong), _POINTER]),
     ("enqueue_assign", ctypes.c_int, [_POINTER, _POINTER, _POINTER]),
     ("enqueue_box", ctypes.c_int, [_POINTER, _POINTER, _POINTER]),
     ("enqueue_charges", ctypes.c_int, [_POINTER, ctypes.c_int64, _POINTER, _POINTER, _POINTER]),

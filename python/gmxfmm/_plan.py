@@ -840,8 +840,10 @@ class Plan:
                 self._box = boxes[s].copy()
         return found[0], found[1]
 
-    def enqueue_system(self, positions: View, charges: View, box: Optional[np.ndarray], output: Any) -> None:
-        """A whole step of another system with as many particles: charges, box, assignment, results. Batch uses it."""
+    def enqueue_system(self, positions: View, charges: View, box: Optional[np.ndarray], output: Any, what: str = "enqueue") -> None:
+        """A whole step of another system with as many particles: charges, box, assignment, results. Batch uses it. what: the call that gives
+        these; output is its structure.
+        """
         if self._can("ENQUEUE_CHARGES"):
             self._call("enqueue_charges", self._n, None, charges.pointer, charges.stream)
         else:
@@ -850,7 +852,7 @@ class Plan:
             self._call("enqueue_box", box.ctypes.data, positions.stream)
             self._box = box
         self._assign_on_device(positions, None)
-        self._call("enqueue", positions.pointer, ctypes.byref(output), positions.stream)
+        self._call(what, positions.pointer, ctypes.byref(output), positions.stream)
 
     # ------------------------------------------------------------------------------------------------------- what there is
 

@@ -133,12 +133,30 @@ def _gradient_fake(weight: Tensor, x: Tensor, q: Tensor, mu: Optional[Tensor], c
             torch.empty_like(cell) if by_cell and cell is not None else x.new_empty(0))
 
 
+def _second_on_device(weight: Tensor, way_x: Tensor, way_q: Tensor, x: Tensor, q: Tensor, cell: Optional[Tensor], bounds: Optional[Tensor],
+                      name: str) -> Optional[_Parts]:
+    """What _second gives along positions and charges, without leaving the device. None: a plan takes no dipoles."""
+    at, charges, by_x, by_q = (one.detach().to(x.dtype).contiguous() for one in (x, q, way_x, way_q))
+    offsets: Any = bounds
+    found = _batch_of(name).along(at, charges, None if cell is None else cell.detach(), offsets, by_x, by_q)
+    if found is None:
+        return None
+    forces, potential, along = found
+    each = _each(weight.to(x.dtype), x, bounds)
+    return (-each)[..., None] * forces, each * potential, x.new_empty(0), x.new_empty(0) if cell is None else torch.zeros_like(cell), along.to(weight)
+
+
 def _second(weight: Tensor, way_x: Tensor, way_q: Tensor, way_mu: Optional[Tensor], way_cell: Optional[Tensor], x: Tensor, q: Tensor,
             mu: Optional[Tensor], cell: Optional[Tensor], bounds: Optional[Tensor], name: str,
             of_cell: bool = True) -> Tuple[Tensor, Tensor, Tensor, Tensor, Tensor]:
     """Second derivatives of the weighted energies by a way and by x, q, mu and cell, and first derivatives of each energy by the way. of_cell:
     whether those by cell are wanted, which are zeros otherwise.
     """
+    if mu is None and (cell is None or not of_cell and way_cell is None) and x.device.type != "cpu":
+        found = _second_on_device(weight, way_x, way_q, x, q, cell, bounds, name)
+        if found is not None:
+            return found
+
     def host(tensor: Tensor, *shape: int, dtype: torch.dtype = torch.float64) -> np.ndarray:
         return tensor.detach().to(device="cpu", dtype=dtype).contiguous().reshape(shape).numpy()
 
@@ -147,10 +165,10 @@ def _second(weight: Tensor, way_x: Tensor, way_q: Tensor, way_mu: Optional[Tenso
     ways = [host(way_x, -1, 3), host(way_q, -1), None if cell is None or way_cell is None else host(way_cell, systems, 3, 3),
             None if way_mu is None else host(way_mu, -1, 3)]
     on_device = library_of(x)
-    found = second_on_host(_batch_of(name), host(weight, -1), ways, host(x, -1, 3, dtype=x.dtype), host(q, -1, dtype=x.dtype),
+    results = second_on_host(_batch_of(name), host(weight, -1), ways, host(x, -1, 3, dtype=x.dtype), host(q, -1, dtype=x.dtype),
                            None if cell is None else host(cell, systems, 3, 3), edges, -1 if on_device is None else x.device.index, on_device, of_cell,
                            None if mu is None else host(mu, -1, 3, dtype=x.dtype))
-    by_x, by_q, by_cells, along, *by_mu = (torch.from_numpy(array) for array in found)
+    by_x, by_q, by_cells, along, *by_mu = (torch.from_numpy(array) for array in results)
     return (by_x.reshape(x.shape).to(x), by_q.reshape(q.shape).to(q), by_mu[0].reshape(x.shape).to(x) if by_mu else x.new_empty(0),
             x.new_empty(0) if cell is None else by_cells.to(cell), along.to(weight))
 

@@ -3,6 +3,7 @@
 is missing is skipped by name."""
 import copy
 import importlib
+import itertools
 import os
 import pickle
 import unittest
@@ -439,6 +440,81 @@ class Differentiated(WithTorch, unittest.TestCase):
         for one, other in zip(*products):
             self.assertLess(rms_error(one, other), 3e-7)  # both have an error of 1e-7
         self.assertLess(rms_error(*slopes), 3e-7)
+
+    def test_gradgradcheck(self):
+        """Along positions and charges, with a cell of the host that wants no derivatives. PyTorch's differences are of first derivatives in
+        the same cells.
+        """
+        from gmxfmm.torch import Coulomb
+        torch, (x, q) = self.torch, melt(2)
+        q = q * np.linspace(0.5, 1.5, 8)
+        cell = torch.tensor(2 * (np.eye(3) + 0.05 * np.random.default_rng(1).normal(size=(3, 3))))
+        systems = [self.device(np.array(pair)).requires_grad_() for pair in ((x, x[::-1] + 0.02), (q, 0.7 * q))]
+        alone = [self.device(array).requires_grad_() for array in (x, q)]
+        for options in ({}, {"measure": False}):
+            for given, cells in itertools.product((alone, systems), ((), (cell,))):
+                with self.subTest(options=options, systems=given[1].ndim == 2, periodic=bool(cells)):
+                    function = Coulomb(accuracy=1e-7, **options)
+                    self.assertTrue(torch.autograd.gradgradcheck(lambda *inputs: function(*inputs, *cells), given, eps=1e-4, atol=1e-4, rtol=1e-4))
+
+    def products(self, function, device, arrays, cell, way, kind, offsets=None):
+        """Derivatives of the forces times a vector by positions and charges."""
+        torch = self.torch
+        at, charges = (torch.tensor(array, device=device, dtype=kind, requires_grad=True) for array in arrays)
+        energies = function(at, charges, cell, offsets)
+        weight = torch.linspace(0.5, 1.5, energies.numel(), dtype=kind, device=device).reshape(energies.shape)
+        first, = torch.autograd.grad((weight * energies).sum(), at, create_graph=True)
+        return [one.cpu().numpy().astype(float) for one in torch.autograd.grad((first * torch.tensor(way, device=device, dtype=kind)).sum(), (at, charges))]
+
+    def test_second_derivatives_are_those_of_the_host(self):
+        """In boxes and open, of one system, many, and such of two sizes. Both devices ask for 1e-7, or in single precision 1e-4, of the forces,
+        over which second derivatives are relatively as large.
+        """
+        from gmxfmm.torch import Coulomb
+        torch, random = self.torch, np.random.default_rng(3)
+        cell = torch.tensor(4 * (np.eye(3) + 0.05 * random.normal(size=(3, 3))))
+        (x, q), (other, charges) = melt(4), melt(4, 2)
+        sizes = (np.concatenate([x, other[:48]]), np.concatenate([q, charges[:48]]))
+        for arrays, offsets in (((x, q), None), ((np.array([x, other]), np.array([q, 2 * q])), None), (sizes, (0, 64, 112))):
+            way = random.normal(size=arrays[0].shape)
+            for cells, (accuracy, kind) in itertools.product((None, cell), ((1e-7, torch.float64), (1e-4, torch.float32))):
+                with self.subTest(shape=way.shape, periodic=cells is not None, kind=kind):
+                    found, expected = (self.products(Coulomb(accuracy=a), device, arrays, cells, way, of, offsets)
+                                       for device, a, of in (("cuda", accuracy, kind), ("cpu", 1e-9, torch.float64)))
+                    for one, exact in zip(found, expected):
+                        self.assertLess(np.linalg.norm(one - exact), 5 * accuracy * np.linalg.norm(exact))
+
+    def test_second_derivatives_are_not_waited_for(self):
+        from gmxfmm.torch import Coulomb
+        torch, (x, q) = self.torch, melt(6)
+        at, charges, way = (torch.tensor(array, device="cuda", dtype=torch.float32) for array in (x, q, x[::-1].copy()))
+        at.requires_grad_()
+        charges.requires_grad_()
+        cell, function = 6 * torch.eye(3, dtype=torch.float64), Coulomb(measure=False)
+
+        def second():
+            first, = torch.autograd.grad(function(at, charges, cell), at, create_graph=True)
+            return torch.autograd.grad((first * way).sum(), (at, charges))
+
+        before = [second() for _ in range(3)]
+        torch.cuda.synchronize()
+        torch.cuda._sleep(2 * 10**9)  # a second
+        awake = torch.cuda.Event()
+        awake.record()
+        after = second()
+        self.assertFalse(awake.query())
+        for one, other in zip(after, before[-1]):
+            torch.testing.assert_close(one, other, rtol=1e-4, atol=1e-4 * float(other.abs().max()))
+
+    def test_second_derivatives_of_plans_without_dipoles(self):
+        """The treecode's are differences, on the host."""
+        from gmxfmm.torch import Coulomb
+        arrays = cloud(200)
+        way = arrays[0][::-1].copy()
+        found, exact = (self.products(Coulomb(**options), device, arrays, None, way, self.torch.float64)
+                        for options, device in (({"method": "treecode", "accuracy": 1e-6}, "cuda"), ({"accuracy": 1e-9}, "cpu")))
+        for one, other in zip(found, exact):
+            self.assertLess(np.linalg.norm(one - other), 1e-3 * np.linalg.norm(other))
 
     def test_dipoles_and_their_second_derivatives(self):
         """Both devices ask for 1e-7 of the RMS force or torque; where dipoles move, a second derivative is a difference of these."""

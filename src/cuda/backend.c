@@ -60,5 +60,6 @@ const fmm_backend fmm_backend_cuda = {
     .graphs_follow          = fmm_device_graphs_follow,
     .enqueue_box            = fmm_device_enqueue_box,
     .enqueue                = fmm_device_enqueue,
+    .enqueue_along          = fmm_device_enqueue_along,
     .cells_hold             = fmm_device_cells_hold,
 };

@@ -86,6 +86,11 @@ extern "C"
     gmxfmm_status
     fmm_device_enqueue(gmxfmm_plan* plan, const void* x, const gmxfmm_device_output* output, void* stream);
 
+    /* Both steps of derivatives along a way, checked, and what is made of them. Errors: UNSUPPORTED (several devices),
+     * ORDER, MEMORY, DEVICE. */
+    gmxfmm_status
+    fmm_device_enqueue_along(gmxfmm_plan* plan, const void* x, const gmxfmm_device_along* along, void* stream);
+
     /* Whether one device has all of the plan. */
     int fmm_device_has_one(const gmxfmm_plan* plan);
 

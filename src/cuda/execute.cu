@@ -195,8 +195,9 @@ fmm_cuda_enqueue(gmxfmm_plan* plan, const void* x, const gmxfmm_device_output* o
     {
         FMM_TRY(end_sums(plan, stages, output, stream));
     }
-    return output->status != NULL && (stages & GMXFMM_STAGE_OUTPUT) ? fmm_cuda_status(plan, output->status, stream)
-                                                                    : GMXFMM_OK;
+    return output->status != NULL && (stages & GMXFMM_STAGE_OUTPUT)
+               ? fmm_cuda_status(plan, false, output->status, stream)
+               : GMXFMM_OK;
 }
 
 gmxfmm_status fmm_device_enqueue(gmxfmm_plan* plan, const void* x, const gmxfmm_device_output* output, void* stream)

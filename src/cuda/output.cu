@@ -524,15 +524,20 @@ static __device__ void finish_left(const OutputArgs& a, int lane)
     }
 }
 
-/* Also where nobody looks, a particle that has no expansion any more has left its cell. */
-__global__ void write_status(const StepResults* r, int* status)
+/* Also where nobody looks, a particle that has no expansion any more has left its cell. second: an error that is there
+ * stays. */
+__global__ void write_status(const StepResults* r, bool second, int* status)
 {
     const bool lost = r->bad_positions != c_none && r->left.outside == INFINITY;
-    *status         = r->bad_charge != c_none                                          ? GMXFMM_ERROR_CHARGE
-                      : r->unplaced != c_none || (r->bad_positions != c_none && !lost) ? GMXFMM_ERROR_POSITION
-                      : lost || r->has_left                                            ? GMXFMM_ERROR_LEFT
-                      : r->not_finite != c_none                                        ? GMXFMM_ERROR_COINCIDENT
-                                                                                       : GMXFMM_OK;
+    if (second && *status != GMXFMM_OK)
+    {
+        return;
+    }
+    *status = r->bad_charge != c_none                                          ? GMXFMM_ERROR_CHARGE
+              : r->unplaced != c_none || (r->bad_positions != c_none && !lost) ? GMXFMM_ERROR_POSITION
+              : lost || r->has_left                                            ? GMXFMM_ERROR_LEFT
+              : r->not_finite != c_none                                        ? GMXFMM_ERROR_COINCIDENT
+                                                                               : GMXFMM_OK;
 }
 
 template <class R>
@@ -918,9 +923,9 @@ gmxfmm_status fmm_cuda_sums(gmxfmm_plan* plan, const gmxfmm_device_output* outpu
     return GMXFMM_OK;
 }
 
-gmxfmm_status fmm_cuda_status(gmxfmm_plan* plan, int* status, cudaStream_t stream)
+gmxfmm_status fmm_cuda_status(gmxfmm_plan* plan, bool second, int* status, cudaStream_t stream)
 {
-    write_status<<<1, 1, 0, stream>>>(plan->device->output.results.as<StepResults>(), status);
+    write_status<<<1, 1, 0, stream>>>(plan->device->output.results.as<StepResults>(), second, status);
     FMM_CUDA(plan, cudaGetLastError());
     return GMXFMM_OK;
 }

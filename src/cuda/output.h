@@ -12,10 +12,11 @@ static inline bool fmm_cuda_wants_gradient(const gmxfmm_plan* plan, const gmxfmm
     return fmm_has_dipoles(plan) && (output->force != NULL || output->field_gradient != NULL || output->virial != NULL);
 }
 
-/* Enqueue the arrays; energy and virial; the status, from errors found while writing the arrays. */
+/* Enqueue the arrays; energy and virial; the status, from errors found while writing the arrays. second: of a second
+ * step, which keeps an error of the first. */
 gmxfmm_status
 fmm_cuda_output(gmxfmm_plan* plan, const void* x, const gmxfmm_device_output* output, cudaStream_t stream);
 gmxfmm_status fmm_cuda_sums(gmxfmm_plan* plan, const gmxfmm_device_output* output, cudaStream_t stream);
-gmxfmm_status fmm_cuda_status(gmxfmm_plan* plan, int* status, cudaStream_t stream);
+gmxfmm_status fmm_cuda_status(gmxfmm_plan* plan, bool second, int* status, cudaStream_t stream);
 
 #endif

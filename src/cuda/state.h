@@ -309,6 +309,7 @@ struct DeviceCharges
 {
     DeviceBuffer value;   /* caller's order */
     DeviceBuffer dipoles; /* 3 n: caller's order, axes and unit, double; where fmm_has_dipoles */
+    DeviceBuffer kept;    /* n: charges whose derivative along a way is in their place (cuda/along.cu) */
     DeviceBuffer results; /* ChargeResults */
 };
 

@@ -2,14 +2,17 @@
 /*
  * Second derivatives of the energy of charges along a way, THEORY (52), by two steps: of the charges, with the gradient
  * of the field, and of the sources that are their derivative along the way. A backend that can has one near field for
- * both, in which a pair counts with the difference of its ways.
+ * both, in which a pair counts with the difference of its ways. With arrays of a device both are put on a stream.
  */
 #include <stdlib.h>
 #include <string.h>
 
 #include "fmm/backend.h"
+#include "fmm/charges.h"
 #include "fmm/gmxfmm.h"
+#include "fmm/math/along.h"
 #include "fmm/numbers.h"
+#include "fmm/particles.h"
 #include "fmm/sizes.h"
 #include "fmm/state.h"
 #include "fmm/status.h"
@@ -123,53 +126,54 @@ two_steps(gmxfmm_plan* plan, const void* x, const gmxfmm_along* along, along_roo
     return status == GMXFMM_OK ? step(plan, x, room, 1, outside) : status;
 }
 
-/* The results, from both fields. What the near field has of the charges is added to theirs. */
+/* What acts on a particle; what the near field has of the charges is added to theirs. */
+static fmm_along_fields fields_of(const gmxfmm_plan* plan, const gmxfmm_along* along, const along_room* room, size_t i)
+{
+    const double     f  = plan->options.prefactor;
+    fmm_along_fields to = {.q       = room->near.q[i],
+                           .w       = get(plan, along->w, i),
+                           .phi     = get(plan, room->phi[0], i) + f * room->near.phi[i],
+                           .way_phi = get(plan, room->phi[1], i)};
+    double           near[3];
+    turn(plan, 1, room->near.field + 3 * i, near);
+    for (size_t d = 0; d < 3; d++)
+    {
+        to.u[d]         = get(plan, along->u, 3 * i + d);
+        to.apart[d]     = get(plan, room->field[0], 3 * i + d);
+        to.field[d]     = to.apart[d] + f * near[d];
+        to.way_field[d] = get(plan, room->field[1], 3 * i + d);
+    }
+    for (size_t k = 0; k < 6; k++)
+    {
+        to.gradient[k] = get(plan, room->gradient, 6 * i + k);
+    }
+    return to;
+}
+
 static void put_together(const gmxfmm_plan* plan, gmxfmm_along* along, const along_room* room)
 {
-    static const int c_place[9] = {0, 3, 4, 3, 1, 5, 4, 5, 2};
-    const double     f          = plan->options.prefactor;
-    along->energy               = 0;
+    along->energy = 0;
     for (size_t i = 0; i < (size_t)plan->particles.n; i++)
     {
-        const double q = room->near.q[i], w = get(plan, along->w, i);
-        double       near[3], potential = get(plan, room->phi[1], i), work = 0;
-        turn(plan, 1, room->near.field + 3 * i, near);
+        const fmm_along_fields      fields = fields_of(plan, along, room, i);
+        const fmm_along_derivatives by     = fmm_along_of(&fields);
         for (size_t d = 0; d < 3; d++)
         {
-            const double u = get(plan, along->u, 3 * i + d), far = get(plan, room->field[0], 3 * i + d);
-            const double field   = far + f * near[d];
-            double       along_u = 0;
-            for (size_t k = 0; k < 3; k++)
-            {
-                along_u +=
-                    get(plan, along->u, 3 * i + k) * get(plan, room->gradient, 6 * i + (size_t)c_place[3 * d + k]);
-            }
-            put(plan, along->force, 3 * i + d, q * (get(plan, room->field[1], 3 * i + d) + along_u) + w * field);
+            put(plan, along->force, 3 * i + d, by.force[d]);
             if (along->felt != NULL)
             {
-                put(plan, along->felt, 3 * i + d, q * field);
+                put(plan, along->felt, 3 * i + d, fields.q * fields.field[d]);
             }
-            potential -= u * far;
-            work += u * field;
         }
-        put(plan, along->potential, i, potential);
-        along->energy += w * (get(plan, room->phi[0], i) + f * room->near.phi[i]) - q * work;
+        put(plan, along->potential, i, by.potential);
+        along->energy += by.energy;
     }
 }
 
-static gmxfmm_status check_along(gmxfmm_plan* plan, const void* x, gmxfmm_along* along)
+/* has_arrays: whether all that must be there are. */
+static gmxfmm_status check_along(gmxfmm_plan* plan, int has_arrays)
 {
-    if (along == NULL)
-    {
-        return fmm_fail(plan, GMXFMM_ERROR_NULL, "along is NULL");
-    }
-    const gmxfmm_status status = fmm_check_size(plan, along, sizeof(*along), "gmxfmm_along");
-    if (status != GMXFMM_OK)
-    {
-        return status;
-    }
-    if (plan->particles.n > 0 &&
-        (x == NULL || along->u == NULL || along->w == NULL || along->force == NULL || along->potential == NULL))
+    if (plan->particles.n > 0 && !has_arrays)
     {
         return fmm_fail(plan, GMXFMM_ERROR_NULL, "x, u, w, force or potential is NULL");
     }
@@ -184,12 +188,15 @@ static gmxfmm_status check_along(gmxfmm_plan* plan, const void* x, gmxfmm_along*
 
 gmxfmm_status gmxfmm_execute_along(gmxfmm_plan* plan, const void* x, gmxfmm_along* along)
 {
-    if (plan == NULL)
+    if (plan == NULL || along == NULL)
     {
-        return GMXFMM_ERROR_NULL;
+        return plan == NULL ? GMXFMM_ERROR_NULL : fmm_fail(plan, GMXFMM_ERROR_NULL, "along is NULL");
     }
-    gmxfmm_status status = check_along(plan, x, along);
-    along_room    room;
+    gmxfmm_status status = fmm_check_size(plan, along, sizeof(*along), "gmxfmm_along");
+    status               = status == GMXFMM_OK ? check_along(plan, x != NULL && along->u != NULL && along->w != NULL &&
+                                                                       along->force != NULL && along->potential != NULL)
+                                               : status;
+    along_room room;
     if (status != GMXFMM_OK)
     {
         return status;
@@ -209,4 +216,41 @@ gmxfmm_status gmxfmm_execute_along(gmxfmm_plan* plan, const void* x, gmxfmm_alon
     const gmxfmm_status back = gmxfmm_set_charges(plan, plan->particles.n, room.q);
     free(room.memory);
     return status != GMXFMM_OK ? status : none != GMXFMM_OK ? none : back;
+}
+
+static gmxfmm_status check_enqueue_along(gmxfmm_plan* plan, const void* x, const gmxfmm_device_along* along)
+{
+    if (plan->backend->enqueue_along == NULL)
+    {
+        return fmm_fail(plan, GMXFMM_ERROR_UNSUPPORTED,
+                        "derivatives along a way are enqueued by the FMM on one GPU: use device = cuda, method = fmm "
+                        "and gmxfmm_create");
+    }
+    gmxfmm_status status = fmm_check_size(plan, along, sizeof(*along), "gmxfmm_device_along");
+    status               = status == GMXFMM_OK ? check_along(plan, x != NULL && along->u != NULL && along->w != NULL &&
+                                                                       along->force != NULL && along->potential != NULL)
+                                               : status;
+    status               = status == GMXFMM_OK ? fmm_charges_check_dipoles(plan, plan->particles.n) : status;
+    status               = status == GMXFMM_OK ? fmm_particles_check_assigned(plan) : status;
+    return status == GMXFMM_OK && plan->particles.assign_begun
+               ? fmm_fail(plan, GMXFMM_ERROR_ORDER,
+                          "an assignment in parts has begun, which would take the charges of the way: end it first")
+               : status;
+}
+
+gmxfmm_status gmxfmm_enqueue_along(gmxfmm_plan* plan, const void* x, const gmxfmm_device_along* along, void* stream)
+{
+    if (plan == NULL || along == NULL)
+    {
+        return plan == NULL ? GMXFMM_ERROR_NULL : fmm_fail(plan, GMXFMM_ERROR_NULL, "along is NULL");
+    }
+    gmxfmm_status status = check_enqueue_along(plan, x, along);
+    if (status == GMXFMM_OK)
+    {
+        plan->info.num_executes += 2;
+        plan->has_way = 1;
+        status        = plan->backend->enqueue_along(plan, x, along, stream);
+        plan->has_way = 0;
+    }
+    return status;
 }

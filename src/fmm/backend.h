@@ -110,6 +110,8 @@ typedef struct fmm_backend
     gmxfmm_status (*enqueue_charges)(gmxfmm_plan* plan, int64_t count, const int* index, const void* q, void* stream);
     gmxfmm_status (*enqueue_box)(gmxfmm_plan* plan, void* stream);
     gmxfmm_status (*enqueue)(gmxfmm_plan* plan, const void* x, const gmxfmm_device_output* output, void* stream);
+    /* With plan->has_way, checked; charges are what they were afterwards. NULL: not offered. */
+    gmxfmm_status (*enqueue_along)(gmxfmm_plan* plan, const void* x, const gmxfmm_device_along* along, void* stream);
     /* Whether the cells of an open direction held all particles at the last assignment that was enqueued: waits until
      * that is known. NULL: enqueue_assign is not offered. */
     int (*cells_hold)(const gmxfmm_plan* plan);

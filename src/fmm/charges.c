@@ -180,15 +180,14 @@ static gmxfmm_status check_beside_charges(gmxfmm_plan* plan, int64_t n, const ch
                                              what, (long long)n, (long long)plan->particles.n);
 }
 
-/* Whether dipoles can be set, and what is in the way. *mu becomes an address on the host. */
-static gmxfmm_status check_dipoles(gmxfmm_plan* plan, int64_t n, const void** mu)
+gmxfmm_status fmm_charges_check_dipoles(gmxfmm_plan* plan, int64_t n)
 {
     if (plan->backend->set_dipoles == NULL)
     {
         return fmm_fail(plan, GMXFMM_ERROR_UNSUPPORTED,
                         "dipoles are offered by the FMM, on one rank: use method = fmm and gmxfmm_create");
     }
-    gmxfmm_status status = check_beside_charges(plan, n, "dipoles");
+    const gmxfmm_status status = check_beside_charges(plan, n, "dipoles");
     if (status != GMXFMM_OK)
     {
         return status;
@@ -198,13 +197,17 @@ static gmxfmm_status check_dipoles(gmxfmm_plan* plan, int64_t n, const void** mu
         return fmm_fail(plan, GMXFMM_ERROR_UNSUPPORTED,
                         "dipoles and second derivatives are of point charges: set widths to NULL first");
     }
-    if (plan->options.min_distance > 0)
-    {
-        return fmm_fail(plan, GMXFMM_ERROR_OPTION, "min_distance is for charges alone: set none of it with dipoles");
-    }
-    status            = fmm_check_threads(plan);
-    status            = status == GMXFMM_OK ? plan->backend->on_host(plan, mu, 3 * (size_t)n) : status;
-    const int64_t bad = status == GMXFMM_OK ? find_bad(plan, 3 * n, *mu) : 3 * n;
+    return plan->options.min_distance > 0
+               ? fmm_fail(plan, GMXFMM_ERROR_OPTION, "min_distance is for charges alone: set none of it with dipoles")
+               : fmm_check_threads(plan);
+}
+
+/* Whether these dipoles can be set. *mu becomes an address on the host. */
+static gmxfmm_status check_dipoles(gmxfmm_plan* plan, int64_t n, const void** mu)
+{
+    gmxfmm_status status = fmm_charges_check_dipoles(plan, n);
+    status               = status == GMXFMM_OK ? plan->backend->on_host(plan, mu, 3 * (size_t)n) : status;
+    const int64_t bad    = status == GMXFMM_OK ? find_bad(plan, 3 * n, *mu) : 3 * n;
     return bad < 3 * n
                ? fmm_fail(plan, GMXFMM_ERROR_CHARGE, "dipole of particle %lld is not finite", (long long)bad / 3)
                : status;

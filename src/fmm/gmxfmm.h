@@ -25,9 +25,9 @@
  * The calls in their order: default_options, create, set_charges, perhaps set_exclusions, then again and again one
  * assign and several executes, and destroy. Call set_box whenever the box has changed. A plan for a GPU takes the same
  * calls, with arrays of the host or the device. It also has calls on a stream, which do not wait: enqueue,
- * enqueue_assign, enqueue_box, enqueue_charges. Only create, set_*, assign and enqueue_box allocate memory. Every call
- * returns a status. The plan keeps its text (gmxfmm_message). There is no global state: several plans may be used at
- * once, each by one thread at a time.
+ * enqueue_along, enqueue_assign, enqueue_box, enqueue_charges. Only create, set_*, assign and enqueue_box allocate
+ * memory. Every call returns a status. The plan keeps its text (gmxfmm_message). There is no global state: several
+ * plans may be used at once, each by one thread at a time.
  *
  * gmxfmm_create chooses settings by a model of liquids. gmxfmm_create_measured of gmxfmm_measure.h chooses by errors
  * measured on the system. gmxfmm_create_parallel of gmxfmm_parallel.h makes plans on several ranks.
@@ -442,6 +442,28 @@ GMXFMM_API gmxfmm_status gmxfmm_enqueue(gmxfmm_plan*                plan,
                                         const void*                 x,
                                         const gmxfmm_device_output* output,
                                         void*                       stream);
+
+/* As gmxfmm_along, all in memory of the plan's device. */
+typedef struct
+{
+    size_t      size;
+    const void* u;         /* 3 n */
+    const void* w;         /* n */
+    void*       force;     /* 3 n */
+    void*       potential; /* n */
+    void*       felt;      /* 3 n; NULL: not wanted, and so of the next three */
+    double*     energy;    /* 1 */
+    int*        status;    /* as of gmxfmm_device_output; CHARGE also where a way is not finite */
+    double*     outside;   /* 1 */
+} gmxfmm_device_along;
+
+/* As gmxfmm_execute_along, on the caller's stream of one GPU. It does not assign: charges and assignment stay. The
+ * first call after set_charges with another n allocates and waits. Otherwise it is as gmxfmm_enqueue. Errors: those of
+ * set_dipoles and enqueue; OPTION as there; ORDER also in the midst of an assignment in parts. */
+GMXFMM_API gmxfmm_status gmxfmm_enqueue_along(gmxfmm_plan*               plan,
+                                              const void*                x,
+                                              const gmxfmm_device_along* along,
+                                              void*                      stream);
 
 /* As gmxfmm_assign, on the caller's stream. Steps put there before use the old cells. Later ones use the new cells,
  * also those of graphs that were captured before. A position that no cell can hold comes as POSITION in output->status

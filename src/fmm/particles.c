@@ -236,6 +236,15 @@ static gmxfmm_status check_min_distance(gmxfmm_plan* plan)
                : GMXFMM_OK;
 }
 
+gmxfmm_status fmm_particles_check_assigned(gmxfmm_plan* plan)
+{
+    return fmm_is_assigned(plan)
+               ? GMXFMM_OK
+               : fmm_fail(plan, GMXFMM_ERROR_ORDER,
+                          "assign must come before execute, and after another number of particles, new exclusions or a "
+                          "box of quite another shape");
+}
+
 gmxfmm_status fmm_particles_assign(gmxfmm_plan* plan, const void* x)
 {
     gmxfmm_status status = plan->backend->assign(plan, x);

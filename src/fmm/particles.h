@@ -19,6 +19,9 @@ gmxfmm_status fmm_particles_take(gmxfmm_plan* plan, const int* names, const int*
 /* They are in no cells, and graphs of steps are void. */
 void fmm_particles_unassign(gmxfmm_plan* plan);
 
+/* Whether they are in cells, as a step needs. Errors: ORDER. */
+gmxfmm_status fmm_particles_check_assigned(gmxfmm_plan* plan);
+
 /* Assigns the particles at x to the cells of the domain. Errors: POSITION, MEMORY, DEVICE. */
 gmxfmm_status fmm_particles_assign(gmxfmm_plan* plan, const void* x);
 

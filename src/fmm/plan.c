@@ -381,13 +381,6 @@ gmxfmm_status gmxfmm_assign(gmxfmm_plan* plan, const void* x)
     return status;
 }
 
-static gmxfmm_status not_assigned(gmxfmm_plan* plan)
-{
-    return fmm_fail(plan, GMXFMM_ERROR_ORDER,
-                    "assign must come before execute, and after another number of particles, new exclusions or a "
-                    "box of quite another shape");
-}
-
 gmxfmm_status gmxfmm_enqueue_box(gmxfmm_plan* plan, const double* box, void* stream)
 {
     if (plan == NULL)
@@ -471,10 +464,11 @@ gmxfmm_status gmxfmm_enqueue_assign_part(gmxfmm_plan* plan, gmxfmm_assign_part p
 /* Whether a step can be made, and what is wanted of it. */
 static gmxfmm_status check_step(gmxfmm_plan* plan, const void* force, int energy, int virial)
 {
-    const gmxfmm_status status = fmm_check_threads(plan);
-    if (status != GMXFMM_OK || !fmm_is_assigned(plan))
+    gmxfmm_status status = fmm_check_threads(plan);
+    status               = status == GMXFMM_OK ? fmm_particles_check_assigned(plan) : status;
+    if (status != GMXFMM_OK)
     {
-        return status == GMXFMM_OK ? not_assigned(plan) : status;
+        return status;
     }
     if (plan->particles.num_targets > 0 && (force != NULL || energy || virial))
     {
@@ -691,8 +685,8 @@ gmxfmm_time_stages(gmxfmm_plan* plan, const void* x, unsigned stages, int repeat
     {
         return fmm_fail(plan, GMXFMM_ERROR_OPTION, "repeats is %d, it must be at least 1", repeats);
     }
-    return fmm_is_assigned(plan) ? plan->backend->time_stages(plan, x, stages, repeats, stream, seconds)
-                                 : not_assigned(plan);
+    const gmxfmm_status status = fmm_particles_check_assigned(plan);
+    return status == GMXFMM_OK ? plan->backend->time_stages(plan, x, stages, repeats, stream, seconds) : status;
 }
 
 gmxfmm_status gmxfmm_set_first_share(gmxfmm_plan* plan, double share)
@@ -710,11 +704,8 @@ gmxfmm_status gmxfmm_set_first_share(gmxfmm_plan* plan, double share)
     {
         return fmm_fail(plan, GMXFMM_ERROR_UNSUPPORTED, "shares are those of several devices: set num_devices");
     }
-    if (!fmm_is_assigned(plan))
-    {
-        return not_assigned(plan);
-    }
-    const gmxfmm_status status = plan->backend->set_first_share(plan, share);
+    gmxfmm_status status = fmm_particles_check_assigned(plan);
+    status               = status == GMXFMM_OK ? plan->backend->set_first_share(plan, share) : status;
     plan->graph_version += status == GMXFMM_OK;
     return status;
 }

@@ -200,8 +200,9 @@ struct gmxfmm_plan
     fmm_tuning             tuning;
     fmm_spread             spread;
     fmm_measured           measured;
-    const fmm_along*       along;    /* NULL: steps have the near field of their sources */
-    int                    measures; /* FMM_NOT_MEASURED ... (model/problem.h) */
+    const fmm_along*       along; /* NULL: steps have the near field of their sources */
+    int has_way;  /* while derivatives along a way are enqueued (along.c): sources have dipoles, on the device alone */
+    int measures; /* FMM_NOT_MEASURED ... (model/problem.h) */
 
     /* of the backend, which alone knows what is in it */
     struct fmm_cpu*      cpu;
@@ -221,7 +222,7 @@ struct gmxfmm_plan
 
 static inline int fmm_has_dipoles(const gmxfmm_plan* plan)
 {
-    return plan->charges.mu != NULL;
+    return plan->charges.mu != NULL || plan->has_way;
 }
 
 static inline int fmm_has_widths(const gmxfmm_plan* plan)

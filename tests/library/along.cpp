@@ -5,7 +5,7 @@
 
 #include <gtest/gtest.h>
 
-#include "support/dipoles.h"
+#include "support/moving.h"
 #include "support/norms.h"
 #include "support/partly_periodic.h"
 #include "support/paths.h"
@@ -16,44 +16,6 @@ using namespace fmmtest;
 
 namespace
 {
-
-/* What either has to be. */
-struct Derivatives
-{
-    std::vector<double> force, potential, felt;
-    double              energy = 0, size = 0; /* size: sum of the moduli of the energy's terms */
-};
-
-/* Charges and their ways: two of them without charge, of which one stands where another particle does. */
-struct Moving
-{
-    DipoleSystem        system;
-    std::vector<double> u, w;
-};
-
-Moving moving(const System& s, bool excluded)
-{
-    Moving m = {withDipoles(s, 0.3, 7), {}, {}};
-    Random random(4);
-    m.system.q[2] = m.system.q[3] = 0;
-    for (std::size_t i = 0; i < s.size(); i++)
-    {
-        m.w.push_back(i == 2 ? 0 : random.uniform() - 0.5);
-    }
-    m.u    = m.system.mu;
-    m.w[4] = m.u[12] = m.u[13] = m.u[14] = 0; /* a charge that stays, which moves against others */
-    for (std::size_t d = 0; d < 3; d++)
-    {
-        m.system.x[6 + d] = m.system.x[33 + d];
-    }
-    if (excluded)
-    {
-        m.system.exclude(0, 1);
-        m.system.exclude(5, 20);
-        m.system.exclude(8, farthestFrom(m.system, 8));
-    }
-    return m;
-}
 
 /* By two steps of all kernels of dipoles. */
 Derivatives bySteps(const Moving& m, const gmxfmm_options& options)
@@ -222,6 +184,11 @@ TEST(Along, IsRefusedByName)
     refused(GMXFMM_ERROR_CHARGE, "particle 7");
     EXPECT_EQ(gmxfmm_execute_along(plan.get(), m.system.x.data(), nullptr), GMXFMM_ERROR_NULL);
     EXPECT_EQ(gmxfmm_execute_along(nullptr, m.system.x.data(), &along), GMXFMM_ERROR_NULL);
+    gmxfmm_device_along enqueued = sized<gmxfmm_device_along>();
+    EXPECT_EQ(gmxfmm_enqueue_along(nullptr, m.system.x.data(), &enqueued, nullptr), GMXFMM_ERROR_NULL);
+    EXPECT_EQ(gmxfmm_enqueue_along(plan.get(), m.system.x.data(), nullptr, nullptr), GMXFMM_ERROR_NULL);
+    EXPECT_EQ(gmxfmm_enqueue_along(plan.get(), m.system.x.data(), &enqueued, nullptr),
+              gmxfmm_capabilities(plan.get()) & GMXFMM_CAN_ENQUEUE ? GMXFMM_ERROR_NULL : GMXFMM_ERROR_UNSUPPORTED);
     along.w = m.w.data();
     EXPECT_EQ(gmxfmm_execute_along(plan.get(), m.system.x.data(), &along), GMXFMM_OK) << gmxfmm_message(plan.get());
 }

@@ -17,6 +17,7 @@ static function* const c_others[] = {
     (function*)gmxfmm_execute_systems,
     (function*)gmxfmm_execute_along,
     (function*)gmxfmm_enqueue,
+    (function*)gmxfmm_enqueue_along,
     (function*)gmxfmm_enqueue_assign,
     (function*)gmxfmm_enqueue_box,
     (function*)gmxfmm_enqueue_charges,

@@ -40,9 +40,37 @@ __global__ void __launch_bounds__(c_threads) set_charges(int            count,
     }
 }
 
-/* The total charge, with the same bits however the charges were set, and the first particle whose charge is not finite.
- */
-__global__ void __launch_bounds__(c_threads) sum_charges(int n, const double* charge, ChargeResults* r)
+/* Charges w and dipoles q u, the derivative of charges q along a way, in place of these, which are kept. */
+template <class X>
+__global__ void __launch_bounds__(c_threads) take_way(
+    int n, const X* u, const X* w, const int* position, double* charge, double* kept, double* dipole, Anchor* anchor)
+{
+    const int i = static_cast<int>(blockIdx.x * c_threads + threadIdx.x);
+    if (i >= n)
+    {
+        return;
+    }
+    const double q = charge[i], value = static_cast<double>(w[i]);
+    for (int64_t k = 3 * static_cast<int64_t>(i); k < 3 * static_cast<int64_t>(i) + 3; k++)
+    {
+        dipole[k] = q * static_cast<double>(u[k]);
+    }
+    kept[i]                    = q;
+    charge[i]                  = value;
+    anchor[position[i]].charge = value;
+}
+
+/* Whether a charge and its dipole, if there are dipoles, are finite. */
+static __device__ inline bool is_finite(double q, const double* dipoles, int i)
+{
+    const double* mu = dipoles + 3 * static_cast<int64_t>(i);
+    return isfinite(q) && (dipoles == NULL || (isfinite(mu[0]) && isfinite(mu[1]) && isfinite(mu[2])));
+}
+
+/* The total charge, with the same bits however the charges were set, and the first particle whose charge is not finite,
+ * or its dipole: NULL, or those that came with the charges. */
+__global__ void __launch_bounds__(c_threads)
+    sum_charges(int n, const double* charge, const double* dipoles, ChargeResults* r)
 {
     __shared__ int bad;
     double         sum   = 0;
@@ -56,7 +84,7 @@ __global__ void __launch_bounds__(c_threads) sum_charges(int n, const double* ch
     {
         const double q = charge[i];
         sum += q;
-        first = isfinite(q) ? first : min(first, i);
+        first = is_finite(q, dipoles, i) ? first : min(first, i);
     }
     const double total = block_sum<c_threads>(sum);
     atomicMin(&bad, first);
@@ -84,12 +112,23 @@ __global__ void __launch_bounds__(c_threads) sum_charges(int n, const double* ch
     }
 }
 
+static gmxfmm_status launch_sum(gmxfmm_plan* plan, const double* dipoles, cudaStream_t stream)
+{
+    const fmm_device* d      = plan->device;
+    const int         n      = d->particles.sources.n;
+    const int         blocks = std::max(1, std::min<int>(blocks_for(n, c_threads), c_sumBlocks));
+    sum_charges<<<blocks, c_threads, 0, stream>>>(n, d->charges.value.as<double>(), dipoles,
+                                                  d->charges.results.as<ChargeResults>());
+    FMM_CUDA(plan, cudaGetLastError());
+    return GMXFMM_OK;
+}
+
 template <class X>
 static gmxfmm_status
 launch(gmxfmm_plan* plan, int count, const int* index, const X* q, bool sorted, cudaStream_t stream)
 {
     fmm_device* d = plan->device;
-    const int   n = d->particles.sources.n, blocks = std::max(1, std::min<int>(blocks_for(n, c_threads), c_sumBlocks));
+    const int   n = d->particles.sources.n;
     if (count > 0)
     {
         set_charges<X><<<blocks_for(count, c_threads), c_threads, 0, stream>>>(
@@ -97,10 +136,23 @@ launch(gmxfmm_plan* plan, int count, const int* index, const X* q, bool sorted, 
             d->particles.sources.anchor.as<Anchor>(), d->charges.results.as<ChargeResults>());
         FMM_CUDA(plan, cudaGetLastError());
     }
-    sum_charges<<<blocks, c_threads, 0, stream>>>(n, d->charges.value.as<double>(),
-                                                  d->charges.results.as<ChargeResults>());
-    FMM_CUDA(plan, cudaGetLastError());
-    return GMXFMM_OK;
+    return launch_sum(plan, NULL, stream);
+}
+
+template <class X>
+static gmxfmm_status launch_way(gmxfmm_plan* plan, const void* u, const void* w, cudaStream_t stream)
+{
+    const fmm_device*  d   = plan->device;
+    const ParticleSet& set = d->particles.sources;
+    if (set.n > 0)
+    {
+        take_way<<<blocks_for(set.n, c_threads), c_threads, 0, stream>>>(
+            set.n, static_cast<const X*>(u), static_cast<const X*>(w), set.position.as<int>(),
+            d->charges.value.as<double>(), d->charges.kept.as<double>(), d->charges.dipoles.as<double>(),
+            set.anchor.as<Anchor>());
+        FMM_CUDA(plan, cudaGetLastError());
+    }
+    return launch_sum(plan, d->charges.dipoles.as<double>(), stream);
 }
 
 gmxfmm_status fmm_cuda_create_charges(gmxfmm_plan* plan)
@@ -166,4 +218,37 @@ fmm_device_enqueue_charges(gmxfmm_plan* plan, int64_t count, const int* index, c
     return plan->options.array_type == GMXFMM_DOUBLE
                ? launch(plan, num, index, static_cast<const double*>(q), sorted, on)
                : launch(plan, num, index, static_cast<const float*>(q), sorted, on);
+}
+
+bool fmm_cuda_has_way_room(const gmxfmm_plan* plan)
+{
+    const DeviceCharges& c = plan->device->charges;
+    const size_t         n = static_cast<size_t>(plan->particles.n) * sizeof(double);
+    return c.kept.capacity >= n && c.dipoles.capacity >= 3 * n;
+}
+
+gmxfmm_status fmm_cuda_reserve_way(gmxfmm_plan* plan)
+{
+    DeviceCharges* c = &plan->device->charges;
+    const size_t   n = static_cast<size_t>(plan->particles.n) * sizeof(double);
+    FMM_TRY(fmm_device_reserve(plan, &c->dipoles, 3 * n));
+    return fmm_device_reserve(plan, &c->kept, n);
+}
+
+gmxfmm_status fmm_cuda_begin_way(gmxfmm_plan* plan, cudaStream_t stream)
+{
+    const size_t bytes = 3 * static_cast<size_t>(plan->particles.n) * sizeof(double);
+    FMM_CUDA(plan, bytes > 0 ? cudaMemsetAsync(plan->device->charges.dipoles.memory, 0, bytes, stream) : cudaSuccess);
+    return GMXFMM_OK;
+}
+
+gmxfmm_status fmm_cuda_take_way(gmxfmm_plan* plan, const void* u, const void* w, cudaStream_t stream)
+{
+    return plan->options.array_type == GMXFMM_DOUBLE ? launch_way<double>(plan, u, w, stream)
+                                                     : launch_way<float>(plan, u, w, stream);
+}
+
+gmxfmm_status fmm_cuda_end_way(gmxfmm_plan* plan, cudaStream_t stream)
+{
+    return launch(plan, plan->device->particles.sources.n, NULL, plan->device->charges.kept.as<double>(), true, stream);
 }

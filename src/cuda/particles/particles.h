@@ -19,6 +19,14 @@ gmxfmm_status fmm_cuda_reserve_sources(gmxfmm_plan* plan);
 gmxfmm_status fmm_cuda_ready_particles(gmxfmm_plan* plan);
 gmxfmm_status fmm_cuda_reserve_scaled(gmxfmm_plan* plan);
 
+/* charges.cu: a way of the charges q (cuda/along.cu), in memory of the device. Room for it; dipoles of zero; charges w
+ * and dipoles q u in place of q; and these again. The particles are assigned. */
+bool          fmm_cuda_has_way_room(const gmxfmm_plan* plan);
+gmxfmm_status fmm_cuda_reserve_way(gmxfmm_plan* plan);
+gmxfmm_status fmm_cuda_begin_way(gmxfmm_plan* plan, cudaStream_t stream);
+gmxfmm_status fmm_cuda_take_way(gmxfmm_plan* plan, const void* u, const void* w, cudaStream_t stream);
+gmxfmm_status fmm_cuda_end_way(gmxfmm_plan* plan, cudaStream_t stream);
+
 /* arrays.cu: room for dipoles of the sources and gradients at the targets, where the plan has dipoles; its release. */
 gmxfmm_status fmm_cuda_reserve_dipoles(gmxfmm_plan* plan);
 void          fmm_cuda_release_dipoles(gmxfmm_plan* plan);
