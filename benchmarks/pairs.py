@@ -153,7 +153,8 @@ class PlanOfPython:
     """A gmxfmm.Plan of one version; the ways that a step can be asked for."""
 
     def __init__(self, version, system, settings, threads):
-        x, q, edges, exclusions = system
+        x, q, edges, lists = system
+        exclusions = None if lists is None else np.stack([np.repeat(np.arange(len(x)), np.diff(lists[0])), lists[1].reshape(-1)], axis=1)
         settings = {name: value.lower() if isinstance(value, str) else value for name, value in settings.items() if name != "boundary"}
         self.x = x
         self.plan = version.package.Plan(x, q, edges, exclusions=exclusions, measure=False, assign_every=10**9, num_threads=threads,
