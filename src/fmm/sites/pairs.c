@@ -21,8 +21,10 @@
 static inline vreal at_least(vreal x, real least)
 {
     const vreal zero = {0}, all = zero + least;
-#if defined(__AVX__) && !defined(__AVX512F__) && defined(FMM_SINGLE)
-    return _mm256_max_ps(x, all); /* compilers do not make the other one into it */
+#if defined(__AVX512F__) && defined(FMM_SINGLE)
+    return _mm512_max_ps(x, all); /* compilers do not make the last one into it */
+#elif defined(__AVX__) && defined(FMM_SINGLE)
+    return _mm256_max_ps(x, all);
 #else
     const vinteger less = x < all;
     return (vreal)((less & (vinteger)all) | (~less & (vinteger)x));
@@ -114,7 +116,9 @@ static inline void add_lanes(vdouble* sum, vreal x)
         vreal all;
         half  half[2];
     } lanes = {x};
-#    if defined(__AVX__) && !defined(__AVX512F__) /* compilers make it of smaller ones */
+#    if defined(__AVX512F__) /* compilers make it of smaller ones */
+    *sum += _mm512_cvtps_pd((__m256)lanes.half[0]) + _mm512_cvtps_pd((__m256)lanes.half[1]);
+#    elif defined(__AVX__)
     *sum += _mm256_cvtps_pd((__m128)lanes.half[0]) + _mm256_cvtps_pd((__m128)lanes.half[1]);
 #    else
     *sum += __builtin_convertvector(lanes.half[0], vdouble) + __builtin_convertvector(lanes.half[1], vdouble);

@@ -214,8 +214,9 @@ static inline int any_lane(vinteger lanes)
 #endif
 }
 
-/* Adds sites [begin, end) that are within reach, where x are the block's places less the shift; there is room. */
-static void look_at(seeker* s, const vreal* x, int begin, int end)
+/* Adds sites [begin, end) that are within reach, where x are the block's places less the shift; there is room. (Not
+ * inline: one loop at a time has enough registers.) */
+static __attribute__((noinline)) void look_at(seeker* s, const vreal* x, int begin, int end)
 {
     const vreal        x0 = x[0], x1 = x[1], x2 = x[2], zero = {0};
     const vreal        reach2 = zero + s->reach2, near2 = zero + s->near2, cutoff2 = zero + s->cutoff2;
@@ -316,8 +317,8 @@ static int grow_for_found(seeker* s)
            grow((void**)&s->masked.at, &s->masked.capacity, s->masked.num + 2 * num, sizeof(int));
 }
 
-/* Adds what was found in an image to the lists, as places in the halo. */
-static void take_found(seeker* s, int image)
+/* Adds what was found in an image to the lists, as places in the halo. (Not inline, as above.) */
+static __attribute__((noinline)) void take_found(seeker* s, int image)
 {
     const int *        order = s->m->order, *is_target = s->m->is_target, *mark = s->mark, *found = s->found.at;
     struct sites_halo* halo = s->domain->halo;
