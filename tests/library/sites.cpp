@@ -835,7 +835,7 @@ TEST_P(SitesOn, HaveTheSameBitsInEachRun)
 
 TEST_P(SitesOnCpu, HaveTheSameBitsOnAnyNumberOfThreads)
 {
-    const Groups g = randomGroups(scaled(sitesBoxes()[2].shape, 4), 3, 700, 5, 17);
+    const Groups g = randomGroups(scaled(sitesBoxes()[2].shape, 4), 3, 3000, 5, 17);
     Sites        alone(g, where());
     alone.search(g, 1.3);
     const SiteSums expected = alone.execute(g);
@@ -855,7 +855,7 @@ TEST_P(SitesOnCpu, HaveTheSameBitsOnAnyNumberOfThreads)
 /* Ranks that divide the groups in any way. */
 TEST_P(SitesOnCpu, OfRanksAddUpToTheWhole)
 {
-    const Groups g = randomGroups(scaled(sitesBoxes()[2].shape, 4), 3, 500, 5, 18);
+    const Groups g = randomGroups(scaled(sitesBoxes()[2].shape, 4), 3, 1500, 5, 18);
     Sites        all(g, where());
     all.search(g, 1.3);
     const SiteSums      expected = all.execute(g);

@@ -7,6 +7,12 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* Sites of a domain: many have short halos for their number, and few divide a small system among many threads. */
+enum
+{
+    c_domainSites = 256
+};
+
 static size_t rounded(int num)
 {
     return ((size_t)num + VLEN - 1) / VLEN * VLEN;
@@ -28,13 +34,15 @@ static void* take(gmxfmm_sites* sites, size_t num, size_t size)
 static void destroy(gmxfmm_sites* sites)
 {
     struct sites_cpu_memory* m = sites->memory;
-    for (int i = 0; i < m->num_parts && m->lists != NULL; i++)
+    for (int i = 0; i < m->num_domains && m->domain != NULL; i++)
     {
-        free(m->lists[i].list);
-        free(m->lists[i].run);
+        free(m->domain[i].list);
+        free(m->domain[i].halo);
+        free(m->domain[i].image);
     }
-    void* const all[] = {m->order, m->is_target, m->excluded, m->near, m->place, m->is_used,   m->block,
-                         m->lists, m->sums,      m->p6,       m->p12,  m->table, m->table_type};
+    void* const all[] = {m->order, m->site,   m->is_target, m->excluded,   m->near,      m->place,      m->is_used,
+                         m->block, m->domain, m->force,     m->halo_start, m->halo_of,   m->halo_force, m->halo_place,
+                         m->sums,  m->p6,     m->p12,       m->table,      m->table_type};
     for (size_t i = 0; i < sizeof(all) / sizeof(all[0]); i++)
     {
         free(all[i]);
@@ -55,15 +63,18 @@ static gmxfmm_status create(gmxfmm_sites* sites)
     }
     m->num          = num;
     m->num_blocks   = (int)(all / VLEN);
-    m->num_parts    = threads > 1 ? 4 * threads : 1; /* so that threads end at the same time */
+    m->num_domains  = num / c_domainSites + 1;
     m->table_stride = (size_t)types * 2 * VLEN;
     m->order        = take(sites, all, sizeof(int));
+    m->site         = take(sites, all, sizeof(int));
     m->is_target    = take(sites, all, sizeof(int));
     m->near         = take(sites, 3 * all, sizeof(double));
     m->place        = take(sites, all, sizeof(sites_place));
     m->is_used      = take(sites, all, 1);
     m->block        = take(sites, (size_t)m->num_blocks, sizeof(struct sites_block));
-    m->lists        = take(sites, (size_t)m->num_parts, sizeof(struct sites_part));
+    m->domain       = take(sites, (size_t)m->num_domains, sizeof(struct sites_domain));
+    m->force        = take(sites, all * SITES_STRIDE, sizeof(real));
+    m->halo_start   = take(sites, all + 1, sizeof(int));
     m->sums         = take(sites, (size_t)m->num_blocks * SITES_SUMS, sizeof(double));
     m->p6           = take(sites, pairs, sizeof(real));
     m->p12          = take(sites, pairs, sizeof(real));
@@ -77,11 +88,16 @@ static gmxfmm_status create(gmxfmm_sites* sites)
             return sites_fail(sites, GMXFMM_ERROR_MEMORY, "out of memory for exclusions of %d groups", num);
         }
     }
-    if (m->order == NULL || m->is_target == NULL || m->near == NULL || m->place == NULL || m->is_used == NULL ||
-        m->block == NULL || m->lists == NULL || m->sums == NULL || m->p6 == NULL || m->p12 == NULL ||
-        m->table == NULL || m->table_type == NULL)
+    if (m->order == NULL || m->site == NULL || m->is_target == NULL || m->near == NULL || m->place == NULL ||
+        m->is_used == NULL || m->block == NULL || m->domain == NULL || m->force == NULL || m->halo_start == NULL ||
+        m->sums == NULL || m->p6 == NULL || m->p12 == NULL || m->table == NULL || m->table_type == NULL)
     {
         return sites_fail(sites, GMXFMM_ERROR_MEMORY, "out of memory for %d groups", num);
+    }
+    for (int p = 0; p < m->num_domains; p++)
+    {
+        m->domain[p].begin = (int)((int64_t)m->num_blocks * p / m->num_domains);
+        m->domain[p].end   = (int)((int64_t)m->num_blocks * (p + 1) / m->num_domains);
     }
     for (size_t i = 0; i < pairs; i++)
     {
@@ -153,25 +169,27 @@ static gmxfmm_status search(gmxfmm_sites* sites, const void* x, double reach, vo
     return status;
 }
 
-/* Moves all sites that any target uses, each to the image that is nearest to where it was searched. */
+/* Moves all sites that any target uses, each to the image that is nearest to where it was searched. In the order of
+ * groups atoms are next to each other. */
 static gmxfmm_status move_sites(gmxfmm_sites* sites, const real* x)
 {
     struct sites_cpu_memory* m   = sites->memory;
     const double*            box = sites->box;
     int                      bad = -1;
 #pragma omp parallel for num_threads(sites->system.num_threads) schedule(static) reduction(max : bad)
-    for (int s = 0; s < m->num; s++)
+    for (int g = 0; g < m->num; g++)
     {
-        double r[3];
+        const int s = m->site[g];
+        double    r[3];
         if (!m->is_used[s])
         {
             continue;
         }
-        site_of(sites, x, m->order[s], r);
-        bad = isfinite(r[0]) && isfinite(r[1]) && isfinite(r[2]) ? bad : m->order[s];
+        site_of(sites, x, g, r);
+        bad = isfinite(r[0]) && isfinite(r[1]) && isfinite(r[2]) ? bad : g;
         for (int i = sites->system.num_periodic - 1; i >= 0; i--)
         {
-            const double n = rint((r[i] - m->near[3 * (size_t)s + (size_t)i]) / box[4 * i]);
+            const double n = rint((r[i] - m->near[3 * (size_t)g + (size_t)i]) / box[4 * i]);
             for (int d = 0; d <= i && n != 0; d++)
             {
                 r[d] -= n * box[3 * i + d];

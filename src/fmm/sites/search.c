@@ -2,8 +2,10 @@
 /*
  * The order of sites, and lists of pairs. Sites are sorted into columns along z, and in a column by z, up and down by
  * turns: so blocks of consecutive sites are compact. A block looks for others in all columns, and all images of these,
- * that are within reach of the brick about its sites, and keeps each site that is within reach of any of its own.
+ * that are within reach of the brick about its sites, and keeps each site that is within reach of any of its own, if it
+ * is the one of both blocks that computes their pairs.
  */
+#include <limits.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -19,10 +21,11 @@ static const double c_slack = 1e-5;
 
 typedef struct
 {
-    double low[3], high[3]; /* of all sites */
-    int    num[2];          /* columns along x and y */
-    double edge[2];
-    int*   start; /* [num[0] num[1] + 1]: first site of each column, by rank */
+    double  low[3], high[3]; /* of all sites */
+    int     num[2];          /* columns along x and y */
+    double  edge[2];
+    int*    start; /* [num[0] num[1] + 1]: first site of each column, by rank */
+    double* z;     /* of sites in their order */
 } columns;
 
 /* Columns in the order of sites: along y up and down by turns. */
@@ -100,7 +103,9 @@ static void sort_sites(const columns* c, int n, const double* R, height* all, in
         qsort(all + begin, (size_t)(end - begin), sizeof(*all), compare_heights);
         for (int s = begin; s < end; s++)
         {
-            order[s] = all[i % 2 == 0 ? s : begin + end - 1 - s].group;
+            const height* one = &all[i % 2 == 0 ? s : begin + end - 1 - s];
+            order[s]          = one->group;
+            c->z[s]           = one->z;
         }
     }
 }
@@ -119,16 +124,17 @@ static void fill_blocks(gmxfmm_sites* sites, const double* R, const char* chosen
         const int g     = m->order[s];
         m->is_target[s] = chosen == NULL ? SITES_COUNTED : chosen[g];
         m->block[s / VLEN].num_targets += m->is_target[s] != 0;
+        m->site[g]      = s;
         m->place[s].row = sites->type[g] * 2 * VLEN;
         for (int d = 0; d < 3; d++)
         {
-            m->near[3 * (size_t)s + (size_t)d] = R[3 * (size_t)g + (size_t)d];
+            m->near[3 * (size_t)g + (size_t)d] = R[3 * (size_t)g + (size_t)d];
             m->place[s].x[d]                   = (real)R[3 * (size_t)g + (size_t)d];
         }
     }
 }
 
-/* Room for num elements; 0: there is none. */
+/* Room for num elements, which keeps those that there are; 0: there is none. */
 static int grow(void** array, size_t* capacity, size_t num, size_t size)
 {
     if (num > *capacity)
@@ -145,20 +151,50 @@ static int grow(void** array, size_t* capacity, size_t num, size_t size)
     return 1;
 }
 
-/* A block that looks for sites. */
+/* The same, aligned, which keeps nothing. */
+static int grow_aligned(void** array, size_t* capacity, size_t num, size_t size)
+{
+    if (num > *capacity)
+    {
+        const size_t more = (num + num / 4) / FMM_ALIGN * FMM_ALIGN + FMM_ALIGN;
+        free(*array);
+        *capacity = 0;
+        *array    = aligned_alloc(FMM_ALIGN, more * size);
+        if (*array == NULL)
+        {
+            return 0;
+        }
+        *capacity = more;
+    }
+    return 1;
+}
+
+typedef struct
+{
+    int*   at;
+    size_t num, capacity;
+} numbers;
+
+/* A block that looks for sites, with memory of its thread. */
 typedef struct
 {
     const struct sites_cpu_memory* m;
     const columns*                 c;
-    struct sites_part*             lists;
-    int                            first, num; /* its sites */
+    struct sites_domain*           domain;
+    int                            block, first, num; /* its sites */
     double                         low[3], high[3], reach;
-    real                           reach2, cutoff2;
+    real                           reach2, near2, cutoff2; /* near2: within this a pair may come into the inner range */
     vreal                          x[3];
-    vinteger                       is_target; /* all bits set */
+    vinteger                       counts[2]; /* less how often a pair with a site counts, which is a target or not */
     vinteger                       within;    /* less what was found within the cut-off */
-    int*                           mark;      /* of groups: the lanes that exclude it; NULL: no exclusions */
-    size_t                         num_masks; /* in the list */
+    numbers                        found;     /* sites of one image, twice, plus 1 if it is near */
+    numbers                        near, far, masked; /* its list, the last in pairs */
+    numbers                        renamed;           /* places of the domain's halo */
+    char*                          touched;           /* blocks: whether any of its sites is in the domain's halo */
+    int                            first_touched, last_touched;
+    int*                           mark;   /* of groups: the lanes that exclude it; NULL: no exclusions */
+    int*                           head;   /* of sites: the first place in the domain's halo; -1: none */
+    int                            failed; /* out of memory */
 } seeker;
 
 /* Whether any lane is true. */
@@ -178,43 +214,60 @@ static inline int any_lane(vinteger lanes)
 #endif
 }
 
-/* Adds sites [begin, end) that are within reach, where x are the block's places less the shift; there is room. */
-static void look_at(seeker* s, const vreal* x, int begin, int end)
+/* Adds sites [begin, end) that are within reach, where x are the block's places less the shift; there is room. (Not
+ * inline: one loop at a time has enough registers.) */
+static __attribute__((noinline)) void look_at(seeker* s, const vreal* x, int begin, int end)
 {
-    const vreal    x0 = x[0], x1 = x[1], x2 = x[2];
-    const vinteger is_target = s->is_target;
-    vinteger       within    = s->within;
-    int*           list      = s->lists->list + s->lists->num;
-    int            num       = 0;
+    const vreal        x0 = x[0], x1 = x[1], x2 = x[2], zero = {0};
+    const vreal        reach2 = zero + s->reach2, near2 = zero + s->near2, cutoff2 = zero + s->cutoff2;
+    const sites_place* place     = s->m->place;
+    const int*         is_target = s->m->is_target;
+    const vinteger     counts[2] = {s->counts[0], s->counts[1]};
+    vinteger           within    = s->within;
+    int*               found     = s->found.at + s->found.num;
+    int                num       = 0;
     for (int j = begin; j < end; j++)
     {
-        const sites_place* at = s->m->place + j;
-        const vreal        d0 = x0 - at->x[0], d1 = x1 - at->x[1], d2 = x2 - at->x[2];
-        const vreal        r2 = d0 * d0 + d1 * d1 + d2 * d2;
-        list[num]             = j; /* the next one takes its place if it is far */
-        num += any_lane(r2 <= s->reach2);
-        within += (r2 < s->cutoff2) & is_target;
+        const vreal d0 = x0 - place[j].x[0], d1 = x1 - place[j].x[1], d2 = x2 - place[j].x[2];
+        const vreal r2 = d0 * d0 + d1 * d1 + d2 * d2;
+        found[num]     = 2 * j + any_lane(r2 <= near2); /* the next one takes its place if it is far */
+        num += any_lane(r2 <= reach2);
+        within += (r2 < cutoff2) & counts[is_target[j] != 0];
     }
-    s->lists->num += (size_t)num;
+    s->found.num += (size_t)num;
     s->within = within;
 }
 
-/* The same without the block's own sites. */
-static void look_beside(seeker* s, const vreal* x, int begin, int end)
+/* Sites whose pairs with those of a block this one computes: [from[0], to[0]) and [from[1], to[1]). Of two blocks it is
+ * the one that comes first, where they are nearest in a circle of all. So a block has half of those about it, on one
+ * side. Of two images of the own block it has the later one. */
+typedef struct
 {
-    const int from = s->first, to = s->first + s->num;
-    look_at(s, x, begin, end < from ? end : from);
-    look_at(s, x, begin > to ? begin : to, end);
+    int from[2], to[2];
+} site_ranges;
+
+static site_ranges later_sites(const seeker* s, int is_later_image)
+{
+    const int         num = s->m->num_blocks, b = s->block, half = num / 2 - (num % 2 == 0 && b >= num / 2);
+    const site_ranges all = {{(is_later_image ? b : b + 1) * VLEN, 0},
+                             {(b + half + 1) * VLEN, (b + half + 1 - num) * VLEN}};
+    return all;
 }
 
-/* The first site of a column, [begin, end) in ascending or descending order of z, that is not before z. */
-static int find_height(const struct sites_cpu_memory* m, int begin, int end, int descends, double z)
+/* What is of [begin, end) in range i; none if it ends before it begins. */
+static inline void clip(const site_ranges* of, int i, int* begin, int* end)
+{
+    *begin = of->from[i] > *begin ? of->from[i] : *begin;
+    *end   = of->to[i] < *end ? of->to[i] : *end;
+}
+
+/* The first site of [begin, end), in ascending or descending order of z, that is not before z. */
+static int find_height(const columns* c, int begin, int end, int descends, double z)
 {
     while (begin < end)
     {
-        const int    middle = begin + (end - begin) / 2;
-        const double at     = m->near[3 * (size_t)middle + 2];
-        if (descends ? at > z : at < z)
+        const int middle = begin + (end - begin) / 2;
+        if (descends ? c->z[middle] > z : c->z[middle] < z)
         {
             begin = middle + 1;
         }
@@ -227,53 +280,122 @@ static int find_height(const struct sites_cpu_memory* m, int begin, int end, int
 }
 
 /* How far [low, high] is from [from, to]. */
-static double gap(double low, double high, double from, double to)
+static inline double gap(double low, double high, double from, double to)
 {
-    return fmax(0, fmax(low - to, from - high));
+    const double below = low - to, above = from - high, most = below > above ? below : above;
+    return most > 0 ? most : 0;
 }
 
-/* Puts the sites of a run that lanes exclude behind the others, each with its mask. */
-static void mask_run(seeker* s, struct sites_run* run)
+/* The place of a site in the domain's halo, which has room. */
+static inline int place_in_halo(seeker* s, struct sites_halo* halo, int site, int image)
 {
-    struct sites_part* part  = s->lists;
-    const size_t       found = part->num - run->place;
-    if (!grow((void**)&part->list, &part->list_capacity, part->num + 2 * found, sizeof(int)))
+    for (int i = s->head[site]; i >= 0; i = halo[i].next)
     {
-        part->failed = 1;
-        return;
-    }
-    int *  list = part->list + run->place, *masked = list + found;
-    size_t kept = 0, num = 0;
-    for (size_t i = 0; i < found; i++)
-    {
-        const int mask = s->mark[s->m->order[list[i]]];
-        if (mask == 0)
+        if (halo[i].image == image)
         {
-            list[kept++] = list[i];
+            return i;
+        }
+    }
+    const int               place = s->domain->num_halo++, block = site / VLEN;
+    const struct sites_halo one = {site, image, s->head[site]};
+    halo[place]                 = one;
+    s->head[site]               = place;
+    s->touched[block]           = 1;
+    s->first_touched            = block < s->first_touched ? block : s->first_touched;
+    s->last_touched             = block > s->last_touched ? block : s->last_touched;
+    return place;
+}
+
+/* Room for what was found in an image. 0: no memory. */
+static int grow_for_found(seeker* s)
+{
+    struct sites_domain* domain = s->domain;
+    const size_t         num    = s->found.num;
+    return grow((void**)&domain->halo, &domain->halo_capacity, (size_t)domain->num_halo + num, sizeof(*domain->halo)) &&
+           grow((void**)&s->near.at, &s->near.capacity, s->near.num + num, sizeof(int)) &&
+           grow((void**)&s->far.at, &s->far.capacity, s->far.num + num, sizeof(int)) &&
+           grow((void**)&s->masked.at, &s->masked.capacity, s->masked.num + 2 * num, sizeof(int));
+}
+
+/* Adds what was found in an image to the lists, as places in the halo. (Not inline, as above.) */
+static __attribute__((noinline)) void take_found(seeker* s, int image)
+{
+    const int *        order = s->m->order, *is_target = s->m->is_target, *mark = s->mark, *found = s->found.at;
+    struct sites_halo* halo = s->domain->halo;
+    int *              near = s->near.at, *far = s->far.at, *masked = s->masked.at;
+    size_t             num_near = s->near.num, num_far = s->far.num, num_masked = s->masked.num;
+    const int          targets = s->m->block[s->block].num_targets, num = s->num;
+    int64_t            pairs = 0;
+    for (size_t i = 0; i < s->found.num; i++)
+    {
+        const int site = found[i] / 2, more = is_target[site] != 0 ? num : 0;
+        if (targets + more == 0)
+        {
+            continue;
+        }
+        const int place = place_in_halo(s, halo, site, image), mask = mark != NULL ? mark[order[site]] : 0;
+        pairs += targets + more;
+        if (mask != 0)
+        {
+            masked[num_masked++] = place;
+            masked[num_masked++] = mask;
+        }
+        else if (found[i] % 2 != 0)
+        {
+            near[num_near++] = place;
         }
         else
         {
-            masked[2 * num]       = list[i];
-            masked[2 * num++ + 1] = mask;
+            far[num_far++] = place;
         }
     }
-    memmove(list + kept, masked, 2 * num * sizeof(int));
-    run->num        = (int)kept;
-    run->num_masked = (int)num;
-    part->num += num;
-    s->num_masks += num;
+    s->domain->pairs += pairs;
+    s->near.num   = num_near;
+    s->far.num    = num_far;
+    s->masked.num = num_masked;
 }
 
-/* All sites of the image k within reach. */
+/* The number of the image among those of the domain; -1: there is no memory. */
+static int number_of_image(seeker* s, const int* k)
+{
+    struct sites_domain* domain = s->domain;
+    for (int i = 0; i < domain->num_images; i++)
+    {
+        if (memcmp(domain->image[i].k, k, sizeof(domain->image[i].k)) == 0)
+        {
+            return i;
+        }
+    }
+    if (!grow((void**)&domain->image, &domain->image_capacity, (size_t)domain->num_images + 1, sizeof(*domain->image)))
+    {
+        return -1;
+    }
+    memcpy(domain->image[domain->num_images].k, k, sizeof(domain->image->k));
+    return domain->num_images++;
+}
+
+/* Looks at sites [begin, end) of a column whose z is from low to high. 0: no memory. */
+static int look_along(seeker* s, const vreal* x, int descends, int begin, int end, double low, double high)
+{
+    const int first = find_height(s->c, begin, end, descends, descends ? high : low);
+    const int last  = find_height(s->c, first, end, descends, descends ? low : high);
+    if (!grow((void**)&s->found.at, &s->found.capacity, s->found.num + (size_t)(last - first) + 1, sizeof(int)))
+    {
+        return 0;
+    }
+    look_at(s, x, first, last);
+    return 1;
+}
+
+/* Finds all sites of the image k within reach. */
 static void look_into_image(seeker* s, const double* shift, const int* k)
 {
-    const columns*    c = s->c;
+    const columns*    c        = s->c;
+    const int         is_later = k[2] != 0 ? k[2] > 0 : k[1] != 0 ? k[1] > 0 : k[0] > 0;
+    const site_ranges later    = later_sites(s, is_later);
     int               from[2], to[2];
     vreal             x[3];
-    struct sites_run* run = s->lists->run + s->lists->num_runs;
-    const int         own = k[0] == 0 && k[1] == 0 && k[2] == 0;
-    run->place            = s->lists->num;
-    memcpy(run->k, k, sizeof(run->k));
+    s->found.num = 0;
     for (int d = 0; d < 3; d++)
     {
         x[d] = s->x[d] - (real)shift[d];
@@ -289,33 +411,36 @@ static void look_into_image(seeker* s, const double* shift, const int* k)
         const double dx   = gap(s->low[0] - shift[0], s->high[0] - shift[0], left, left + c->edge[0]);
         for (int j = from[1]; j <= to[1]; j++)
         {
+            const int    rank  = rank_of(c, i, j);
             const double front = c->low[1] + j * c->edge[1];
             const double dy    = gap(s->low[1] - shift[1], s->high[1] - shift[1], front, front + c->edge[1]);
             const double rest  = s->reach * s->reach - dx * dx - dy * dy;
-            const int    rank = rank_of(c, i, j), begin = c->start[rank], end = c->start[rank + 1];
-            if (rest < 0 || begin == end)
+            for (int r = 0; r < 2 && rest >= 0; r++)
             {
-                continue;
+                int begin = c->start[rank], end = c->start[rank + 1];
+                clip(&later, r, &begin, &end);
+                if (begin < end && !look_along(s, x, rank % 2, begin, end, s->low[2] - shift[2] - sqrt(rest),
+                                               s->high[2] - shift[2] + sqrt(rest)))
+                {
+                    s->failed = 1;
+                    return;
+                }
             }
-            const double low = s->low[2] - shift[2] - sqrt(rest), high = s->high[2] - shift[2] + sqrt(rest);
-            const int    down  = rank % 2;
-            const int    first = find_height(s->m, begin, end, down, down ? high : low);
-            const int    last  = find_height(s->m, first, end, down, down ? low : high);
-            const size_t room  = s->lists->num + (size_t)(last - first);
-            if (!grow((void**)&s->lists->list, &s->lists->list_capacity, room, sizeof(int)))
-            {
-                s->lists->failed = 1;
-                return;
-            }
-            own ? look_beside(s, x, first, last) : look_at(s, x, first, last);
         }
     }
-    run->num        = (int)(s->lists->num - run->place);
-    run->num_masked = 0;
-    s->lists->num_runs += run->num > 0;
-    if (s->mark != NULL && run->num > 0)
+}
+
+/* Takes what was found in the image k. */
+static void take_image(seeker* s, const int* k)
+{
+    if (s->found.num > 0)
     {
-        mask_run(s, run);
+        const int image = number_of_image(s, k);
+        s->failed       = image < 0 || !grow_for_found(s);
+        if (!s->failed)
+        {
+            take_found(s, image);
+        }
     }
 }
 
@@ -345,20 +470,18 @@ static void look_into_images(seeker* s, const double* box, int num_periodic)
             {
                 images_along(s, 0, k[2] * box[6] + k[1] * box[3], box[0], &from[0], &to[0]);
             }
-            for (k[0] = from[0]; k[0] <= to[0]; k[0]++)
+            for (k[0] = from[0]; k[0] <= to[0] && !s->failed; k[0]++)
             {
                 double shift[3];
                 for (int d = 0; d < 3; d++)
                 {
                     shift[d] = k[0] * box[d] + k[1] * box[3 + d] + k[2] * box[6 + d];
                 }
-                if (!grow((void**)&s->lists->run, &s->lists->run_capacity, s->lists->num_runs + 1,
-                          sizeof(struct sites_run)))
-                {
-                    s->lists->failed = 1;
-                    return;
-                }
                 look_into_image(s, shift, k);
+                if (!s->failed)
+                {
+                    take_image(s, k);
+                }
             }
         }
     }
@@ -373,7 +496,7 @@ static int64_t own_within(const seeker* s)
         for (int j = 0; j < s->num; j++)
         {
             const real d0 = s->x[0][i] - s->x[0][j], d1 = s->x[1][i] - s->x[1][j], d2 = s->x[2][i] - s->x[2][j];
-            within += i != j && s->is_target[i] != 0 && d0 * d0 + d1 * d1 + d2 * d2 < s->cutoff2;
+            within += i != j && s->counts[0][i] != 0 && d0 * d0 + d1 * d1 + d2 * d2 < s->cutoff2;
         }
     }
     return within;
@@ -397,103 +520,262 @@ static void mark_excluded(const gmxfmm_sites* sites, const seeker* s, int is_set
     }
 }
 
-static void find_pairs(gmxfmm_sites* sites, const columns* c, double reach, int b, struct sites_part* part, int* mark)
+/* Sets the block's list in the domain from what was found. 0: no memory. */
+static int take_list(seeker* s, struct sites_block* block)
 {
-    const struct sites_cpu_memory* m      = sites->memory;
-    struct sites_block*            block  = &m->block[b];
-    const double                   cutoff = sites->system.outer.cutoff;
-    const vinteger                 none   = {0};
-    seeker                         s = {.m = m, .c = c, .lists = part, .first = b * VLEN, .reach = reach, .mark = mark};
-    const size_t                   before = part->num;
-    s.num                                 = m->num - s.first < VLEN ? m->num - s.first : VLEN;
-    s.reach2                              = (real)(reach * reach);
-    s.cutoff2                             = (real)(cutoff * cutoff);
-    s.is_target = s.within = none;
-    for (int l = 0; l < VLEN; l++)
+    struct sites_domain* domain = s->domain;
+    const size_t         num    = s->near.num + s->far.num + s->masked.num;
+    if (!grow((void**)&domain->list, &domain->list_capacity, domain->num + num + 1, sizeof(int)))
     {
-        const int at   = s.first + (l < s.num ? l : s.num - 1);
-        s.is_target[l] = l < s.num && m->is_target[at] ? -1 : 0;
-        for (int d = 0; d < 3; d++)
+        return 0;
+    }
+    block->list            = domain->num;
+    const numbers* lists[] = {&s->near, &s->far, &s->masked};
+    for (int i = 0; i < 3; i++)
+    {
+        if (lists[i]->num > 0)
         {
-            const double x = m->near[3 * (size_t)at + (size_t)d];
-            s.x[d][l]      = m->place[at].x[d];
-            s.low[d]       = l == 0 ? x : fmin(s.low[d], x);
-            s.high[d]      = l == 0 ? x : fmax(s.high[d], x);
+            memcpy(domain->list + domain->num, lists[i]->at, lists[i]->num * sizeof(int));
+            domain->num += lists[i]->num;
         }
     }
-    if (mark != NULL)
-    {
-        mark_excluded(sites, &s, 1);
-    }
-    block->run = part->num_runs;
-    look_into_images(&s, sites->box, sites->system.num_periodic);
-    block->num_runs = (int)(part->num_runs - block->run);
-    if (mark != NULL)
-    {
-        mark_excluded(sites, &s, 0);
-    }
-    part->pairs += (int64_t)block->num_targets * (int64_t)(part->num - s.num_masks - before + (size_t)s.num - 1);
-    part->within += own_within(&s);
+    block->num_near    = (int)s->near.num;
+    block->num_far     = (int)s->far.num;
+    block->num_masked  = (int)(s->masked.num / 2);
+    block->is_computed = block->num_targets > 0 || num > 0;
+    return 1;
+}
+
+static void find_pairs(gmxfmm_sites* sites, seeker* s, int b)
+{
+    const struct sites_cpu_memory* m     = sites->memory;
+    struct sites_block*            block = &m->block[b];
+    const vinteger                 none  = {0};
+    s->block                             = b;
+    s->first                             = b * VLEN;
+    s->num                               = m->num - s->first < VLEN ? m->num - s->first : VLEN;
+    s->near.num = s->far.num = s->masked.num = 0;
+    s->counts[0] = s->counts[1] = s->within = none;
     for (int l = 0; l < VLEN; l++)
     {
-        part->within -= s.within[l];
+        const int at    = s->first + (l < s->num ? l : s->num - 1);
+        s->counts[0][l] = l < s->num && m->is_target[at] ? -1 : 0;
+        s->counts[1][l] = s->counts[0][l] - (l < s->num);
+        for (int d = 0; d < 3; d++)
+        {
+            const double x = m->near[3 * (size_t)m->order[at] + (size_t)d];
+            s->x[d][l]     = m->place[at].x[d];
+            s->low[d]      = l == 0 ? x : fmin(s->low[d], x);
+            s->high[d]     = l == 0 ? x : fmax(s->high[d], x);
+        }
+    }
+    if (s->mark != NULL)
+    {
+        mark_excluded(sites, s, 1);
+    }
+    look_into_images(s, sites->box, sites->system.num_periodic);
+    if (s->mark != NULL)
+    {
+        mark_excluded(sites, s, 0);
+    }
+    s->failed |= !take_list(s, block);
+    s->domain->pairs += (int64_t)block->num_targets * (s->num - 1);
+    s->domain->within += own_within(s);
+    for (int l = 0; l < VLEN; l++)
+    {
+        s->domain->within -= s->within[l];
     }
 }
 
-/* Lists of the blocks of part p that have targets. */
-static void fill_part(gmxfmm_sites* sites, const columns* c, double reach, int p)
+/* Brings the domain's halo into the order of sites, and empties the thread's marks of it. 0: no memory. */
+static int sort_halo(seeker* s)
 {
-    const struct sites_cpu_memory* m     = sites->memory;
-    struct sites_part*             part  = &m->lists[p];
-    const int                      begin = (int)((int64_t)m->num_blocks * p / m->num_parts);
-    const int                      end   = (int)((int64_t)m->num_blocks * (p + 1) / m->num_parts);
-    int*                           mark  = sites->exclusion_start != NULL ? calloc((size_t)m->num, sizeof(int)) : NULL;
-    part->num = part->num_runs = 0;
-    part->pairs = part->within = 0;
-    part->failed               = sites->exclusion_start != NULL && mark == NULL;
-    for (int b = begin; b < end && !part->failed; b++)
+    struct sites_domain* domain = s->domain;
+    struct sites_halo*   old    = domain->halo;
+    size_t               room   = 0;
+    int                  num    = 0;
+    if (domain->num_halo == 0)
     {
-        m->block[b].lists    = p;
-        m->block[b].num_runs = 0;
-        if (m->block[b].num_targets > 0)
+        return 1;
+    }
+    domain->halo          = NULL;
+    domain->halo_capacity = 0;
+    const int made        = grow((void**)&domain->halo, &room, (size_t)domain->num_halo, sizeof(*old)) &&
+                     grow((void**)&s->renamed.at, &s->renamed.capacity, (size_t)domain->num_halo, sizeof(int));
+    domain->halo_capacity = room;
+    for (int b = s->first_touched; b <= s->last_touched; b++)
+    {
+        for (int site = b * VLEN; s->touched[b] && site < (b + 1) * VLEN && site < s->m->num; site++)
         {
-            find_pairs(sites, c, reach, b, part, mark);
+            for (int i = s->head[site]; i >= 0; i = old[i].next)
+            {
+                if (made)
+                {
+                    s->renamed.at[i]    = num;
+                    domain->halo[num++] = old[i];
+                }
+            }
+            s->head[site] = -1;
+        }
+        s->touched[b] = 0;
+    }
+    free(old);
+    return made;
+}
+
+/* Replaces places in the halo of the domain's lists. */
+static void rename_places(const seeker* s)
+{
+    for (int b = s->domain->begin; b < s->domain->end; b++)
+    {
+        const struct sites_block* block = s->m->block + b;
+        int*                      list  = s->domain->list + block->list;
+        for (int i = 0; i < block->num_near + block->num_far; i++)
+        {
+            list[i] = s->renamed.at[list[i]];
+        }
+        list += block->num_near + block->num_far;
+        for (int i = 0; i < block->num_masked; i++)
+        {
+            list[2 * i] = s->renamed.at[list[2 * i]];
         }
     }
-    free(mark);
+}
+
+/* Lists of the blocks of domain p. */
+static void fill_domain(gmxfmm_sites* sites, seeker* s, int p)
+{
+    const struct sites_cpu_memory* m      = sites->memory;
+    struct sites_domain*           domain = &m->domain[p];
+    domain->num                           = 0;
+    domain->num_halo = domain->num_images = 0;
+    domain->pairs = domain->within = 0;
+    s->domain                      = domain;
+    s->first_touched               = m->num_blocks;
+    s->last_touched                = -1;
+    for (int b = domain->begin; b < domain->end && !s->failed; b++)
+    {
+        find_pairs(sites, s, b);
+    }
+    if (!s->failed && sort_halo(s))
+    {
+        rename_places(s);
+    }
+    else
+    {
+        s->failed = 1;
+    }
+    domain->failed = s->failed;
+}
+
+/* Lists of all domains. */
+static void fill_domains(gmxfmm_sites* sites, const columns* c, double reach)
+{
+    const struct sites_cpu_memory* m      = sites->memory;
+    const gmxfmm_sites_system*     system = &sites->system;
+    const double near = system->inner.cutoff + reach - system->outer.cutoff, cutoff = system->outer.cutoff;
+    const size_t num = (size_t)m->num;
+#pragma omp parallel num_threads(sites->system.num_threads)
+    {
+        const int masks = sites->exclusion_start != NULL;
+        seeker    s     = {.m = m, .c = c, .reach = reach};
+        s.reach2        = (real)(reach * reach);
+        s.cutoff2       = (real)(cutoff * cutoff);
+        s.near2         = sites_has_inner(system) ? (real)(near * near) : -1;
+        s.mark          = masks ? calloc(num, sizeof(int)) : NULL;
+        s.head          = malloc(num * sizeof(int));
+        s.touched       = calloc((size_t)m->num_blocks, 1);
+        s.failed        = s.head == NULL || s.touched == NULL || (masks && s.mark == NULL);
+        if (s.head != NULL)
+        {
+            memset(s.head, 0xff, num * sizeof(int));
+        }
+#pragma omp for schedule(dynamic)
+        for (int p = 0; p < m->num_domains; p++)
+        {
+            fill_domain(sites, &s, p);
+        }
+        free(s.found.at);
+        free(s.renamed.at);
+        free(s.touched);
+        free(s.near.at);
+        free(s.far.at);
+        free(s.masked.at);
+        free(s.mark);
+        free(s.head);
+    }
+}
+
+/* Where the halos of domains are in all of them, and of each site its places there. 0: no memory. */
+static int join_halos(struct sites_cpu_memory* m, int num_threads)
+{
+    size_t all      = 0;
+    m->longest_halo = 0;
+    for (int p = 0; p < m->num_domains; p++)
+    {
+        const size_t num   = (size_t)m->domain[p].num_halo;
+        m->domain[p].first = all;
+        all += num;
+        m->longest_halo = num > m->longest_halo ? num : m->longest_halo;
+    }
+    if (all > INT_MAX || !grow((void**)&m->halo_of, &m->halo_of_capacity, all, sizeof(int)) ||
+        !grow_aligned((void**)&m->halo_force, &m->halo_force_capacity, all, SITES_STRIDE * sizeof(real)) ||
+        !grow_aligned((void**)&m->halo_place, &m->halo_place_capacity, (size_t)num_threads * m->longest_halo,
+                      sizeof(sites_place)))
+    {
+        return 0;
+    }
+    memset(m->halo_start, 0, ((size_t)m->num + 1) * sizeof(int));
+    for (int pass = 0; pass < 2; pass++)
+    {
+        for (int p = 0; p < m->num_domains; p++)
+        {
+            const struct sites_domain* domain = &m->domain[p];
+            for (int i = 0; i < domain->num_halo; i++)
+            {
+                int* start = m->halo_start + domain->halo[i].site;
+                if (pass == 0)
+                {
+                    start[1]++;
+                }
+                else
+                {
+                    m->halo_of[(*start)++] = (int)domain->first + i;
+                }
+            }
+        }
+        for (int s = 0; s < m->num && pass == 0; s++)
+        {
+            m->halo_start[s + 1] += m->halo_start[s];
+        }
+    }
+    /* each start was moved to its end */
+    memmove(m->halo_start + 1, m->halo_start, (size_t)m->num * sizeof(int));
+    m->halo_start[0] = 0;
+    return 1;
 }
 
 static void mark_used(const gmxfmm_sites* sites)
 {
     const struct sites_cpu_memory* m = sites->memory;
-    memset(m->is_used, sites->target == NULL, (size_t)m->num);
-    for (int p = 0; p < m->num_parts && sites->target != NULL; p++)
+    for (int s = 0; s < m->num; s++)
     {
-        for (size_t r = 0; r < m->lists[p].num_runs; r++)
-        {
-            const struct sites_run* run  = m->lists[p].run + r;
-            const int*              list = m->lists[p].list + run->place;
-            for (int i = 0; i < run->num + run->num_masked; i++)
-            {
-                m->is_used[i < run->num ? list[i] : list[2 * i - run->num]] = 1;
-            }
-        }
-    }
-    for (int s = 0; s < m->num && sites->target != NULL; s++)
-    {
-        m->is_used[s] |= m->block[s / VLEN].num_targets > 0;
+        m->is_used[s] = m->block[s / VLEN].is_computed || m->halo_start[s + 1] > m->halo_start[s];
     }
 }
 
-static int64_t part_bytes(const struct sites_cpu_memory* m)
+/* Of memory that grows. */
+static int64_t domain_bytes(const struct sites_cpu_memory* m)
 {
     int64_t bytes = 0;
-    for (int p = 0; p < m->num_parts; p++)
+    for (int p = 0; p < m->num_domains; p++)
     {
-        bytes +=
-            (int64_t)(m->lists[p].list_capacity * sizeof(int) + m->lists[p].run_capacity * sizeof(struct sites_run));
+        const struct sites_domain* domain = &m->domain[p];
+        bytes += (int64_t)(domain->list_capacity * sizeof(int) + domain->halo_capacity * sizeof(*domain->halo) +
+                           domain->image_capacity * sizeof(*domain->image));
     }
-    return bytes;
+    return bytes + (int64_t)(m->halo_of_capacity * sizeof(int) + m->halo_place_capacity * sizeof(sites_place) +
+                             m->halo_force_capacity * SITES_STRIDE * sizeof(real));
 }
 
 /* The order of sites in memory for it: columns have start, which is as long as fill. 0: no memory. */
@@ -531,24 +813,23 @@ gmxfmm_status sites_cpu_make_lists(gmxfmm_sites* sites, const double* R, double 
     }
     choose_columns(&c, m->num, R, reach);
     c.start              = malloc(((size_t)c.num[0] * (size_t)c.num[1] + 1) * sizeof(int));
-    int           failed = c.start == NULL || !order_sites(sites, &c, R);
-    const int64_t before = part_bytes(m);
+    c.z                  = malloc((size_t)m->num * sizeof(double));
+    int           failed = c.start == NULL || c.z == NULL || !order_sites(sites, &c, R);
+    const int64_t before = domain_bytes(m);
     if (!failed)
     {
-#pragma omp parallel for num_threads(sites->system.num_threads) schedule(dynamic)
-        for (int p = 0; p < m->num_parts; p++)
-        {
-            fill_part(sites, &c, reach * (1 + c_slack), p);
-        }
+        fill_domains(sites, &c, reach * (1 + c_slack));
     }
     free(c.start);
-    sites->bytes += part_bytes(m) - before;
-    for (int p = 0; p < m->num_parts && !failed; p++)
+    free(c.z);
+    for (int p = 0; p < m->num_domains && !failed; p++)
     {
-        failed = m->lists[p].failed;
-        sites->num_pairs += m->lists[p].pairs;
-        sites->num_within += m->lists[p].within;
+        failed = m->domain[p].failed;
+        sites->num_pairs += m->domain[p].pairs;
+        sites->num_within += m->domain[p].within;
     }
+    failed = failed || !join_halos(m, sites->system.num_threads);
+    sites->bytes += domain_bytes(m) - before;
     if (failed)
     {
         return sites_fail(sites, GMXFMM_ERROR_MEMORY, "out of memory for pairs of %d sites", m->num);

@@ -93,4 +93,32 @@ static inline void lanes_sum(const vreal* in, int count, real* row)
     }
 }
 
+/* Lanes of two rows, of four next to each other: those with even numbers (b = 0) or odd ones. */
+#define LANES_STRIDED(j, b) (((j)&2 ? LANES : 0) + ((j) & ~3) + 2 * ((j)&1) + (b))
+#define LANES_ROTATED(j, b) (((j) + (b)) % LANES)
+
+/* to[0..2] less the sums over lanes of x, y and z; to[4] is aligned. */
+static inline void lanes_subtract(vreal x, vreal y, vreal z, real* to)
+{
+#if LANES >= 4
+    typedef real four __attribute__((vector_size(4 * sizeof(real)), may_alias));
+    const vreal  xy = __builtin_shufflevector(x, y, LANES_ALL(LANES_UPPER, 2)) +
+                     __builtin_shufflevector(x, y, LANES_ALL(LANES_LOWER, 2));
+    const vreal zz = z + __builtin_shufflevector(z, z, LANES_ALL(LANES_LOWER, 2));
+    vreal       v  = __builtin_shufflevector(xy, zz, LANES_ALL(LANES_STRIDED, 0)) +
+              __builtin_shufflevector(xy, zz, LANES_ALL(LANES_STRIDED, 1));
+#    if LANES >= 16
+    v += __builtin_shufflevector(v, v, LANES_ALL(LANES_ROTATED, 8));
+#    endif
+#    if LANES >= 8
+    v += __builtin_shufflevector(v, v, LANES_ALL(LANES_ROTATED, 4));
+#    endif
+    *(four*)to -= *(const four*)&v;
+#else
+    to[0] -= x[0] + x[1];
+    to[1] -= y[0] + y[1];
+    to[2] -= z[0] + z[1];
+#endif
+}
+
 #endif
