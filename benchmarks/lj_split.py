@@ -12,7 +12,7 @@ import re
 import sys
 
 import mdrun_systems  # also finds the harness
-from harness import CORES, FMM, NTOMP, Failure, changed, device, gpus, made, need, read_log, version, work_folder
+from harness import CORES, FMM, NTOMP, changed, device, gpus, made, need, read_log, version, work_folder
 
 KINDS = {"PME": {"coulombtype": "PME"}, "FMM, full": FMM, "FMM, split": {**FMM, "fmm-lj": "split"}}
 
@@ -77,13 +77,9 @@ def main():
 
 
 def by_default(gmx, folder, name, steps):
-    """A run with threads and no other option, twice as long if PME is still tuned when its second half begins."""
-    for length in (steps, 2 * steps, 4 * steps):
-        try:
-            return gmx("mdrun", "-s", name + ".tpr", "-deffnm", "default", "-ntomp", str(CORES), "-nsteps", str(length), "-resethway", "-noconfout", folder=folder)
-        except Failure as failure:
-            if "PME tuning was still active" not in str(failure) or length == 4 * steps:
-                raise
+    """A run with threads and no other option."""
+    mdrun_systems.when_tuned(lambda length: gmx("mdrun", "-s", name + ".tpr", "-deffnm", "default", "-ntomp", str(CORES), "-nsteps", str(length), "-resethway",
+                                                "-noconfout", folder=folder), steps)
 
 
 def speed(folder, name):

@@ -383,17 +383,13 @@ class Run:
             if not nstlist:
                 steps *= 4 # PME is tuned in the first half
             command = ["mdrun", "-s", tpr + ".tpr", "-deffnm", "speed", "-ntmpi", "1", "-ntomp", str(threads), "-pin", "on",
-                       *self.bench.pins(threads), *([*self.offload(method, bonded), "-nstlist", str(nstlist)] if nstlist else []), "-nsteps", str(steps), "-resethway", "-noconfout", "-maxh", "0.03"]
-            while True:
-                entry["command"] = "GMX_CUDA_GRAPH=1 " * graph + "gmx " + " ".join(command)
-                try:
-                    self.gmx(*command, folder=self.folder, env={"GMX_CUDA_GRAPH": "1"} if graph else None)
-                    break
-                except Failure as failure:
-                    if "PME tuning was still active" not in str(failure) or time.monotonic() - began > 60:
-                        raise
-                    steps *= 2
-                    command[command.index("-nsteps") + 1] = str(steps)
+                       *self.bench.pins(threads), *([*self.offload(method, bonded), "-nstlist", str(nstlist)] if nstlist else []), "-resethway", "-noconfout", "-maxh", "0.03"]
+
+            def run(length):
+                whole = [*command, "-nsteps", str(length)]
+                entry["command"] = "GMX_CUDA_GRAPH=1 " * graph + "gmx " + " ".join(whole)
+                self.gmx(*whole, folder=self.folder, env={"GMX_CUDA_GRAPH": "1"} if graph else None)
+            steps = mdrun_systems.when_tuned(run, steps)
             log = read_log(self.folder, "speed")
             info = run_info(self.folder, "speed", float(self.system.mdp["dt"]))
             entry.update(ns_per_day=info["ns_per_day"], ms_per_step=info["ms_per_step"], steps_timed=steps // 2, rlist=list_radius(log))

@@ -282,6 +282,17 @@ def amber_protein(gmx, folder):
     return system
 
 
+def when_tuned(run, steps):
+    """run(steps), with twice as many, or four times, where PME is still tuned when counters are to be reset; gives the steps that served."""
+    for length in (steps, 2 * steps, 4 * steps):
+        try:
+            run(length)
+            return length
+        except Failure as failure:
+            if "PME tuning was still active" not in str(failure) or length == 4 * steps:
+                raise
+
+
 def equilibrated(gmx, folder, system, steps, mdrun):
     """Runs the system with PME at constant volume from random velocities; system.frame is then its last frame (.trr, time).
 

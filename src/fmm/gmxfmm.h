@@ -25,9 +25,9 @@
  * The calls in their order: default_options, create, set_charges, perhaps set_exclusions, then again and again one
  * assign and several executes, and destroy. Call set_box whenever the box has changed. A plan for a GPU takes the same
  * calls, with arrays of the host or the device. It also has calls on a stream, which do not wait: enqueue,
- * enqueue_along, enqueue_assign, enqueue_box, enqueue_charges. Only create, set_*, assign and enqueue_box allocate
- * memory. Every call returns a status. The plan keeps its text (gmxfmm_message). There is no global state: several
- * plans may be used at once, each by one thread at a time.
+ * enqueue_along, enqueue_assign, enqueue_box, enqueue_charges. Only create, set_*, assign, enqueue_box and the first
+ * enqueue_along allocate memory. Every call returns a status. The plan keeps its text (gmxfmm_message). There is no
+ * global state: several plans may be used at once, each by one thread at a time.
  *
  * gmxfmm_create chooses settings by a model of liquids. gmxfmm_create_measured of gmxfmm_measure.h chooses by errors
  * measured on the system. gmxfmm_create_parallel of gmxfmm_parallel.h makes plans on several ranks.

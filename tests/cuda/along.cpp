@@ -218,23 +218,9 @@ TEST_F(CudaAlongOnAStream, InSlabs)
 
 TEST_F(CudaAlongOnAStream, InLeavesOfSeveralLevels)
 {
-    System s = droplet(900, 4, 2);
-    for (std::size_t i = 0; i < s.size(); i++)
-    {
-        const Vec3   r  = s.position(i);
-        const double r2 = (r[0] * r[0] + r[1] * r[1] + r[2] * r[2]) / 16;
-        for (std::size_t d = 0; d < 3; d++)
-        {
-            s.x[3 * i + d] *= r2 * r2;
-        }
-    }
+    const Moving   m       = movingInLeaves();
     gmxfmm_options options = withBoundary(automatic(GMXFMM_M2L_ROTATION, 1e-3), Boundary::Open);
     options.order          = 6;
-    Moving m               = moving(s, false);
-    for (std::size_t k = 0; k < m.u.size(); k++) /* of the size of distances */
-    {
-        m.u[k] = 0.01 * m.system.x[k];
-    }
     Plan                      plan(m.system, onDevice(options));
     const DeviceArray<double> x(m.system.x);
     const AlongArrays<double> arrays(m);

@@ -50,6 +50,27 @@ inline Moving moving(const System& s, bool excluded)
     return m;
 }
 
+/* Of an open system that is dense in the middle, whose ways are of the size of distances there. */
+inline Moving movingInLeaves()
+{
+    System s = droplet(900, 4, 2);
+    for (std::size_t i = 0; i < s.size(); i++)
+    {
+        const Vec3   r  = s.position(i);
+        const double r2 = (r[0] * r[0] + r[1] * r[1] + r[2] * r[2]) / 16;
+        for (std::size_t d = 0; d < 3; d++)
+        {
+            s.x[3 * i + d] *= r2 * r2;
+        }
+    }
+    Moving m = moving(s, false);
+    for (std::size_t k = 0; k < m.u.size(); k++)
+    {
+        m.u[k] = 0.01 * m.system.x[k];
+    }
+    return m;
+}
+
 } // namespace fmmtest
 
 #endif
