@@ -57,6 +57,16 @@ class Door:
     def __reduce__(self) -> Tuple[Any, ...]:
         return door_to, (type(self),)
 
+    def sums(self, x: Any, q: Any, forces: Any, bounds: np.ndarray, is_open: bool) -> Optional[np.ndarray]:
+        """Of each system the sums of F^2, F^4, q^2, q^4 and q over its particles, and of open ones the extents: (systems, 5 or 8). x, q and forces
+        are of the device, and systems have bounds (systems + 1). The device is waited for. None: this library has no way to do it.
+        """
+        return None
+
+    def moved(self, x: Any, some: slice, by: np.ndarray) -> Any:
+        """Positions of some particles of the device and a vector, in the type of x. None: this library has no way to do it."""
+        return None
+
 
 class Torch(Door):
     """PyTorch; work goes on its current stream of the array's device."""
@@ -84,6 +94,26 @@ class Torch(Door):
 
     def host(self, array: Any) -> np.ndarray:
         return array.detach().cpu().numpy()
+
+    def sums(self, x: Any, q: Any, forces: Any, bounds: np.ndarray, is_open: bool) -> Optional[np.ndarray]:
+        torch = self.module
+        if bounds[-1] == 0:
+            return np.zeros((len(bounds) - 1, 8))
+        with torch.no_grad():
+            squares, charges, x = forces.detach().reshape(-1, 3).double().square().sum(dim=1), q.detach().reshape(-1).double(), x.detach().reshape(-1, 3)
+            terms = torch.stack([squares, squares.square(), charges.square(), charges.square().square(), charges], dim=1)
+            if len(bounds) == 2:
+                parts = [terms.sum(dim=0)[None]] + ([(x.amax(dim=0) - x.amin(dim=0)).double()[None]] if is_open else [])
+            else:
+                lengths = torch.as_tensor(np.diff(bounds), device=x.device)
+                parts = [torch.segment_reduce(terms, "sum", lengths=lengths, axis=0)]
+                if is_open:
+                    least, most = (torch.segment_reduce(x, kind, lengths=lengths, axis=0) for kind in ("min", "max"))
+                    parts.append((most - least).double())
+            return torch.cat(parts, dim=1).cpu().numpy()
+
+    def moved(self, x: Any, some: slice, by: np.ndarray) -> Any:
+        return (x.detach().reshape(-1, 3)[some].double() + self.module.as_tensor(by, device=x.device)).to(x.dtype)
 
     def finish(self, view: View) -> None:
         """Later work of the library comes after ours, as it is on the same stream."""

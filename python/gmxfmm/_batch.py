@@ -35,6 +35,7 @@ _NEAR, _NEAR_IN_SINGLE = 1e-5, 3e-3
 _STRAIN, _STRAIN_IN_SINGLE = 1e-3, 1e-2
 # Where dipoles move the error is some fifty times the fourth power of the way over the distance of near pairs, and rounding over the way.
 _MOVE, _MOVE_IN_SINGLE = 3e-4, 1e-2
+_Again = Callable[[Plan, np.ndarray], Optional[np.ndarray]]
 _OTHERS = 3  # plans that are tried on a system which the one used last does not serve
 
 
@@ -303,8 +304,11 @@ class Batch:
             kept.record.drop()  # it is found again
         return served
 
-    def _num_served(self, kept: "_Kept", felt: Felt, x: np.ndarray, sources: Sources, bounds: np.ndarray, boxes: Optional[np.ndarray]) -> int:
-        """The same of forces, and torques, that are felt. Systems that are not known to be served are checked."""
+    def _num_served(self, kept: "_Kept", felt: Felt, x: np.ndarray, sources: Sources, bounds: np.ndarray, boxes: Optional[np.ndarray],
+                    again: Optional[_Again] = None) -> int:
+        """The same of forces, and torques, that are felt. Systems that are not known to be served are checked. again: gives forces of a single
+        one by a plan, moved by a vector.
+        """
         assert self._accuracy is not None
         systems = len(bounds) - 1
         parts = [slice(*pair) for pair in zip(bounds[:-1].tolist(), bounds[1:].tolist())]
@@ -318,7 +322,8 @@ class Batch:
                 continue
             if s not in errors:
                 due = [(k, parts[k]) for k in kept.record.due(kinds, s) if k not in errors]
-                errors.update(_check.errors_of(kept.plan, felt, x, sources, boxes, due, kept.exclusions, self._kappa, self._surface))
+                errors.update(_check.errors_of(kept.plan, felt, x, sources, boxes, due, kept.exclusions, self._kappa, self._surface,
+                                               None if again is None else partial(again, kept.plan)))
             error = errors[s] / self._accuracy
             kept.record.add(kind, error)
             if error > 1:
@@ -326,13 +331,15 @@ class Batch:
         return systems
 
     def _one(self, found: "List[_Kept]", kind: Tuple, x: np.ndarray, sources: Sources, box: Optional[np.ndarray],
-             compute: Callable[[Plan], Optional[Felt]]) -> None:
-        """Computes one system, by the first of the plans found that serves it, or by one that is made for it. compute gives its forces by a plan."""
+             compute: Callable[[Plan], Optional[Felt]], again: Optional[_Again] = None) -> None:
+        """Computes one system, by the first of the plans found that serves it, or by one that is made for it. compute gives its forces by a plan,
+        again as of _num_served.
+        """
         asked = self._accuracy if sources.any() else None
         found = found[:1 if asked is None else 1 + _OTHERS]
         for kept in found:
             felt = compute(kept.plan)
-            if asked is None or felt is None or self._serves(kept, felt, x, sources, box):
+            if asked is None or felt is None or self._serves(kept, felt, x, sources, box, again):
                 self._use(kept)
                 return
         kept = self._make(kind, len(x), box, x, sources)
@@ -359,9 +366,9 @@ class Batch:
                 self._kept.remove(other)
                 other.plan.close()
 
-    def _serves(self, kept: "_Kept", felt: Felt, x: np.ndarray, sources: Sources, box: Optional[np.ndarray]) -> bool:
+    def _serves(self, kept: "_Kept", felt: Felt, x: np.ndarray, sources: Sources, box: Optional[np.ndarray], again: Optional[_Again]) -> bool:
         """Whether the forces have the accuracy."""
-        return self._num_served(kept, felt, x, sources, np.array([0, len(x)]), None if box is None else box[None]) == 1
+        return self._num_served(kept, felt, x, sources, np.array([0, len(x)]), None if box is None else box[None], again) == 1
 
     def _on_device(self, door: Any, positions: Any, charges: Any, view: View, q_view: View, boxes: List[Optional[np.ndarray]], bounds: np.ndarray,
                    wanted: Wanted, arrays: dict) -> BatchStep:
@@ -398,8 +405,12 @@ class Batch:
             at = word * bound[s]
             put(s, plan, at, view._replace(pointer=view.pointer + 3 * at), q_view._replace(pointer=q_view.pointer + at))
 
-        def on_host(name: str, array: Any) -> np.ndarray:
-            return to_host(name, array).reshape(-1 if name == "charges" else (-1, 3))
+        arrays, host = {"positions": positions, "charges": charges, "forces": felt}, {}
+
+        def on_host(name: str, anew: bool = False) -> np.ndarray:
+            if anew or name not in host:
+                host[name] = to_host(name, arrays[name]).reshape(-1 if name == "charges" else (-1, 3))
+            return host[name]
 
         used: List[_Kept] = []
         made = set()  # systems
@@ -409,32 +420,48 @@ class Batch:
                 found = self._find(kinds[s], n, box, 1)
                 if not found:
                     one = slice(bound[s], bound[s + 1])
-                    found = [self._make(kinds[s], n, box, on_host("positions", positions)[one], Sources(on_host("charges", charges)[one]))]
+                    found = [self._make(kinds[s], n, box, on_host("positions")[one], Sources(on_host("charges")[one]))]
                     made.add(s)
                 enqueue(s, found[0].plan)
                 used.append(found[0])
         door.finish(view)
-        if self._accuracy is not None and used:
-            # Once they are all under way, so that the device need not wait while the host looks at one after the other
-            x, q, forces = (on_host(*array) for array in (("positions", positions), ("charges", charges), ("forces", felt)))
+        if self._accuracy is None or not used:
+            return
 
-            def compute(s: int, plan: Plan) -> Felt:
-                if plan is used[s].plan:
-                    return Felt(forces[bound[s]:bound[s + 1]])
+        # Once they are all under way, so that the device need not wait while the host looks at one after the other
+        def compute(s: int, plan: Plan) -> Felt:
+            if plan is not used[s].plan:
                 enqueue(s, plan)
                 door.finish(view)
-                return Felt(on_host("forces", felt)[bound[s]:bound[s + 1]])
+            return Felt(on_host("forces", plan is not used[s].plan)[bound[s]:bound[s + 1]])
 
-            for s, box in enumerate(boxes):
-                one = slice(bound[s], bound[s + 1])
-                if s in made:
-                    if used[s] in self._kept:
-                        self._made(used[s], [], Felt(forces[one]), self._accuracy, x[one], Sources(q[one]), box)
+        def again(s: int, plan: Plan, by: np.ndarray) -> Optional[np.ndarray]:
+            moved = door.moved(positions, slice(bound[s], bound[s + 1]), by)
+            if moved is None:
+                return None
+            forces = door.empty((bound[s + 1] - bound[s], 3), view.dtype, view.device)
+            output = DeviceOutput(size=ctypes.sizeof(DeviceOutput), force=door.pointer(forces))
+            plan.enqueue_system(view._replace(pointer=door.pointer(moved)), q_view._replace(pointer=q_view.pointer + word * bound[s]), boxes[s], output)
+            return door.host(forces)
+
+        sums = door.sums(positions, charges, felt, bounds, any(box is None for box in boxes)) if len(made) < len(boxes) else None
+        for s, box in enumerate(boxes):
+            one, kept = slice(bound[s], bound[s + 1]), used[s]
+            if sums is not None and s not in made:
+                kind = _check.kind_of_sums(bound[s + 1] - bound[s], sums[s, :5].tolist(), box, sums[s, 5:].tolist())
+                if not kind or kept.record.trusts(kind):
+                    if kept in self._kept:
+                        self._use(kept)
                     continue
-                with _naming(s, len(boxes)):
-                    found = self._find(kinds[s], one.stop - one.start, box, 1)
-                    found.sort(key=lambda kept: kept is not used[s])
-                    self._one(found, kinds[s], x[one], Sources(q[one]), box, partial(compute, s))
+            x, sources = on_host("positions")[one], Sources(on_host("charges")[one])
+            if s in made:
+                if kept in self._kept:
+                    self._made(kept, [], Felt(on_host("forces")[one]), self._accuracy, x, sources, box)
+                continue
+            with _naming(s, len(boxes)):
+                found = self._find(kinds[s], len(x), box, 1)
+                found.sort(key=lambda other: other is not kept)
+                self._one(found, kinds[s], x, sources, box, partial(compute, s), partial(again, s))
 
     def along(self, positions: Any, charges: Any, boxes: BoxLike, offsets: Optional[Sequence[int]], by_x: Any, by_q: Any) -> Optional[Tuple[Any, Any, Any]]:
         """Second derivatives of energies along a way of positions by_x and charges by_q. All are arrays of a device, of one library and one

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import OrderedDict
-from typing import Any, Callable, List, Mapping, Optional, Sequence, Tuple
+from typing import Any, Callable, Dict, List, Mapping, Optional, Sequence, Tuple
 
 import numpy as np
 
@@ -14,12 +14,21 @@ from ._library import Error
 _MOST = 16  # sets of options that a function keeps plans for
 
 
-def _key(value: Any) -> Any:
-    """A key that is the same for equal options only: the repr of a long array leaves most of it out."""
-    if isinstance(value, (list, tuple)) or hasattr(value, "__array__"):
-        array = np.asarray(value)
-        return array.shape, array.dtype.str, array.tobytes()
-    return repr(value)
+def _part(value: Any) -> Any:
+    """What equal options have the same of: an array, or a text, as the repr of a long array leaves most of it out."""
+    return np.asarray(value) if isinstance(value, (list, tuple)) or hasattr(value, "__array__") else repr(value)
+
+
+def _key(part: Any) -> Any:
+    """A key that is the same for equal parts only."""
+    return part if isinstance(part, str) else (part.shape, part.dtype.str, part.tobytes())
+
+
+def _are_same(one: Any, other: Any) -> bool:
+    """Of two parts."""
+    if isinstance(one, str) or isinstance(other, str):
+        return type(one) is type(other) and one == other
+    return one.shape == other.shape and one.dtype == other.dtype and bool((one == other).all())
 
 
 class Keeper:
@@ -28,9 +37,18 @@ class Keeper:
     def __init__(self, make: Callable[..., Any]) -> None:
         self._make = make
         self._kept: "OrderedDict[Tuple, Any]" = OrderedDict()
+        self._last: Tuple[Dict[str, Any], Any] = {}, None  # parts of the options used last, and their object
 
     def of(self, options: Mapping[str, Any]) -> Any:
-        key = (*((name, _key(value)) for name, value in sorted(options.items())),)
+        parts, (last, found) = {name: _part(value) for name, value in options.items()}, self._last
+        # long arrays are compared in less time than a key is made of them, and hashed
+        if found is None or parts.keys() != last.keys() or not all(_are_same(part, last[name]) for name, part in parts.items()):
+            found = self._by_key(parts, options)
+            self._last = {name: part if isinstance(part, str) else part.copy() for name, part in parts.items()}, found
+        return found
+
+    def _by_key(self, parts: Mapping[str, Any], options: Mapping[str, Any]) -> Any:
+        key = (*((name, _key(part)) for name, part in sorted(parts.items())),)
         found = self._kept.pop(key, None)
         if found is None:
             found = self._make(**options)

@@ -7,7 +7,7 @@ from unittest import mock
 import numpy as np
 
 import gmxfmm
-from gmxfmm import _arrays, _batch
+from gmxfmm import _arrays, _batch, _check
 from gmxfmm._arrays import View
 from systems import KINDS, cloud, direct, direct_with_dipoles, ewald_forces, melt, of_any_kind, rms_error, rock_salt
 
@@ -51,6 +51,27 @@ class Door:
 
     def finish(self, view):
         """There is nothing to wait for."""
+
+    def sums(self, x, q, forces, bounds, is_open):
+        return None
+
+    def moved(self, x, some, by):
+        return None
+
+
+class DoorWithSums(Door):
+    """The same of one that looks at arrays where they are."""
+
+    def sums(self, x, q, forces, bounds, is_open):
+        rows = []
+        for begin, end in zip(bounds, bounds[1:]):
+            at, charges, felt = (array.array.reshape(-1, *width)[begin:end].astype(float) for array, width in ((x, (3,)), (q, ()), (forces, (3,))))
+            squares = (felt**2).sum(axis=1)
+            rows.append([squares.sum(), (squares**2).sum(), (charges**2).sum(), (charges**4).sum(), charges.sum(), *np.ptp(at, axis=0)])
+        return np.array(rows)
+
+    def moved(self, x, some, by):
+        return Array((x.array.reshape(-1, 3)[some] + by).astype(x.array.dtype))
 
 
 class PlanOfADevice(gmxfmm.Plan):
@@ -311,8 +332,10 @@ class Systems(unittest.TestCase):
 class OnADevice(unittest.TestCase):
     """What becomes of arrays of a device, whose systems are all under way before one of them is looked at."""
 
+    kind = Door
+
     def setUp(self):
-        self.door = Door()
+        self.door = self.kind()
         for patch in as_on_a_device(self.door):
             patch.start()
             self.addCleanup(patch.stop)
@@ -380,6 +403,57 @@ class OnADevice(unittest.TestCase):
                 self.door.fetched = 0
                 batch.step(Array(np.array([x, x + 0.1])), Array(np.array([q, q])), 4)
                 self.assertEqual(self.door.fetched, 0)  # and the host has not waited
+
+
+class OnADeviceThatSumsUp(OnADevice):
+    kind = DoorWithSums
+
+    def test_arrays_are_fetched_to_make_a_plan_and_for_checks(self):
+        x, q = melt(4)
+        for box in (4.0, None):
+            for x_type in (np.float32, np.float64):
+                random = np.random.default_rng(4)
+                with self.subTest(box=box, type=x_type), gmxfmm.Batch(accuracy=1e-3) as batch:
+                    fetched = []
+                    for _ in range(24):
+                        self.door.fetched = 0
+                        moved = Array((x + random.normal(0, 0.01, x.shape))[None].astype(x_type))
+                        step = batch.step(moved, Array(q[None].astype(x_type)), box)
+                        fetched.append(self.door.fetched)
+                        exact = ewald_forces(moved[0].astype(float), q, 4) if box else q[:, None] * direct(moved[0].astype(float), q)[1]
+                        self.assertLess(rms_error(step.forces[0], exact), 1e-3)
+                    self.assertEqual(len(batch.plans), 1)
+                    self.assertGreater(fetched[0], 0)
+                    self.assertEqual(min(fetched[1:4]), 4 if box else 3)  # the first of a kind
+                    self.assertEqual(sorted(fetched[5:])[8], 0)  # of others one in eight
+                    self.assertIn(fetched[1], fetched[6:])
+
+
+class Sums(unittest.TestCase):
+    """What tells kinds apart, summed up by PyTorch where its tensors are."""
+
+    def test_kinds_are_those_of_the_host(self):
+        try:
+            torch = _arrays.Torch()
+        except ImportError:
+            self.skipTest("PyTorch is not installed")
+        random = np.random.default_rng(5)
+        for bounds in ([0, 64], [0, 64, 64, 164, 300], [0, 0]):
+            n, cells = bounds[-1], 4 + random.random((len(bounds) - 1, 3, 1)) * np.eye(3)
+            x, q, forces = random.random((n, 3)), random.choice([-1.0, 1.0, 3.0], n), random.normal(size=(n, 3))**3
+            for dtype in (np.float32, np.float64):
+                arrays = [array.astype(dtype) for array in (x, q, forces)]
+                sums = torch.sums(*(torch.module.from_numpy(array) for array in arrays), np.array(bounds), True)
+                for s, one in enumerate(map(slice, bounds, bounds[1:])):
+                    for box in (cells[s], None):
+                        with self.subTest(bounds=bounds, dtype=dtype, system=s, box=box):
+                            found = _check.kind_of_sums(one.stop - one.start, sums[s, :5].tolist(), box, sums[s, 5:].tolist())
+                            if one.stop == one.start:
+                                self.assertEqual(found, ())
+                                continue
+                            self.assertEqual(found, _check.kind_of(arrays[2][one], arrays[0][one], arrays[1][one], box))
+        moved = torch.moved(torch.module.from_numpy(x), slice(0, 0), np.ones(3))
+        self.assertEqual(tuple(moved.shape), (0, 3))
 
 
 if __name__ == "__main__":

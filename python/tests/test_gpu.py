@@ -7,10 +7,12 @@ import itertools
 import os
 import pickle
 import unittest
+from unittest import mock
 
 import numpy as np
 
 import gmxfmm
+from gmxfmm import _check
 from systems import cloud, direct, melt, of_any_kind, rms_error
 
 os.environ.setdefault("XLA_PYTHON_CLIENT_PREALLOCATE", "false")  # else JAX takes most of the memory that the others need
@@ -538,6 +540,33 @@ class Differentiated(WithTorch, unittest.TestCase):
             for number, (one, other) in enumerate(zip(*found)):
                 with self.subTest(periodic=cell is not None, number=number):
                     self.assertLess(np.linalg.norm(one - other), 1e-6 * np.linalg.norm(other))
+
+    def test_checks_where_arrays_are(self):
+        """Errors that a batch finds on the device, of the first of a kind and then of one in eight, are those of its forces."""
+        torch, random = self.torch, np.random.default_rng(8)
+        box = 4 * (np.eye(3) + 0.05 * random.normal(size=(3, 3)))
+        for kind, cell in itertools.product((torch.float32, torch.float64), (None, box)):
+            x, q = cloud(1000) if cell is None else melt(4)
+            found, exact = [], gmxfmm.Plan(x, q, cell, accuracy=1e-8)
+            errors_of = _check.errors_of
+
+            def spied(*arguments):
+                found.append(errors_of(*arguments))
+                return found[-1]
+
+            with self.subTest(kind=kind, periodic=cell is not None), gmxfmm.Batch(accuracy=1e-3) as batch, \
+                    mock.patch.object(_check, "errors_of", spied):
+                errors = []
+                for _ in range(24):
+                    moved = x + random.normal(0, 0.01, x.shape)
+                    at, charges = (torch.tensor(array[None], device="cuda", dtype=kind) for array in (moved, q))
+                    forces = batch.step(at, charges, cell).forces[0].cpu().numpy().astype(float)
+                    errors.append(rms_error(forces, exact.step(moved, assign=True).forces))
+                self.assertEqual(len(batch.plans), 1)
+                self.assertTrue(5 <= len(found) <= 12, len(found))  # after the first three one in eight, unless the kind changes
+                self.assertLess(max(errors), 1e-3)
+                for one in found:  # a sample's error has a margin, and cells elsewhere may be better or worse ones
+                    self.assertTrue(0.3 * min(errors) < one[0] < 3 * max(errors), f"{one} {errors}")
 
     def test_many_systems_and_a_cell_of_the_host(self):
         from gmxfmm.torch import Coulomb
