@@ -23,7 +23,6 @@ first_s: a call from arrays to forces, with lists of neighbours and, of this lib
 plans are kept. FMM3D and pytreegrav keep nothing. On the CPU seconds of the processor, on a GPU of the clock until it has ended; the least of
 the rounds. warm_up_s: the very first calls, in which some compile. training_error: of the derivatives by positions, RMS over RMS.
 memory_bytes: the most that PyTorch had on the GPU, and of this library the change of free memory; training_memory_bytes: also for training steps.
-through_host: second derivatives have arrays of the host.
 -> peers.json; with --also on a CPU peers-training.json
 """
 import argparse
@@ -193,7 +192,7 @@ def measure(make, errors, rounds, options, system, training=False, **setting):
     if training:
         try:
             row["training_s"], found = least(made["training"], max(rounds, 10 if cuda else 2), options.device)
-            row.update({"training_memory_bytes": memory(), "through_host": make is ours} if cuda else {})
+            row.update({"training_memory_bytes": memory()} if cuda else {})
             row["training_error"] = errors[1](found[0])
         except Exception as error:
             row["training_failed"] = f"{type(error).__name__}: {error}"[:300]

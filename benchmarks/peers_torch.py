@@ -183,7 +183,7 @@ def direct(system):
 
 
 def ours(system, accuracy):
-    """A plan, or a batch with room for plans of all sizes. Second derivatives have arrays of the host, also on a GPU."""
+    """A plan, or a batch with room for plans of all sizes."""
     import gmxfmm
     from gmxfmm.torch import Coulomb
     x, q = (system.x, system.q) if system.device.type == "cuda" else (system.x.numpy(), system.q.numpy())
