@@ -32,9 +32,9 @@ def start():
     atoms = 10 * np.array([[float(line[20 + 8 * k:28 + 8 * k]) for k in range(3)] for line in lines[2:-1]]).reshape(-1, 3, 3)
     arms = atoms[:, 1:] - atoms[:, :1]
     arms -= box * np.round(arms / box)
-    z, x = arms.sum(axis=1), arms[:, 0] - arms[:, 1]
-    z, x = (axis / np.linalg.norm(axis, axis=1)[:, None] for axis in (z, x))
-    turns = np.stack([x, np.cross(z, x), z], axis=2)
+    z, y = arms.sum(axis=1), np.cross(arms[:, 0], arms[:, 1])  # orthogonal, although the file has three digits only
+    z, y = (axis / np.linalg.norm(axis, axis=1)[:, None] for axis in (z, -y))
+    turns = np.stack([np.cross(y, z), y, z], axis=2)
     size = (len(atoms) * MASSES.sum() / (DENSITY * 0.602214)) ** (1 / 3)
     return atoms[:, 0] * size / box - turns @ BODY[0], turns, size
 
