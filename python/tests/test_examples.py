@@ -8,6 +8,7 @@ import runpy
 import sys
 import unittest
 from pathlib import Path
+from unittest import mock
 
 import numpy as np
 
@@ -19,7 +20,7 @@ sys.path.insert(0, str(EXAMPLES))  # as of a script that is run: one imports ano
 
 
 def run(name):
-    with contextlib.redirect_stdout(io.StringIO()) as printed:
+    with contextlib.redirect_stdout(io.StringIO()) as printed, mock.patch.object(sys, "argv", [name]):
         runpy.run_path(str(EXAMPLES / name), run_name="__main__")
     return printed.getvalue()
 
@@ -75,7 +76,7 @@ class Examples(unittest.TestCase):
         # the structure is still near SPC water's, with 2.70 D; fields that are wrong by a tenth change that by 0.1 D or more
         self.assertAlmostEqual(self.number("mean dipole of a molecule #", printed), 2.7, delta=0.05)
         self.assertAlmostEqual(self.number("D; #", printed), 1.848, delta=0.002)
-        self.assertLess(self.number("iterations a step: #", printed), 6)  # without dipoles of earlier steps it is 7
+        self.assertLess(self.number("iterations a step: #", printed), 5.5)  # 6 without dipoles of earlier steps
 
     @missing("ase")
     def test_ase_molten_salt_conserves_energy(self):
