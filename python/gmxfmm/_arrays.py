@@ -58,7 +58,7 @@ class Door:
         return door_to, (type(self),)
 
     def sums(self, x: Any, q: Any, forces: Any, bounds: np.ndarray, is_open: bool) -> Optional[np.ndarray]:
-        """Of each system the sums of F^2, F^4, q^2, q^4 and q over its particles, and of open ones the extents: (systems, 5 or 8). x, q and forces
+        """Sums of F^2, F^4, q^2, q^4 and q over the particles of each system, and extents if one is open: (systems, 5 or 8). x, q and forces
         are of the device, and systems have bounds (systems + 1). The device is waited for. None: this library has no way to do it.
         """
         return None

@@ -177,7 +177,7 @@ class Batch:
                    True: computed; the last two of dipoles alone, which may be zeros
 
         Arrays of a device stay there. All systems are put on the current stream, one behind the other. The host waits where a plan is
-        made. It also waits at the end of a call whose systems are checked, for copies of positions, charges and forces.
+        made. It also waits at the end of a call where there is an accuracy, for sums over the systems, and where one is checked for copies.
         """
         door = library_of(positions)
         wanted = Wanted(bool(energy), bool(forces), bool(potential), bool(field), bool(virial), 0, bool(torques), bool(field_gradient))

@@ -25,7 +25,7 @@ def _key(part: Any) -> Any:
 
 
 def _are_same(one: Any, other: Any) -> bool:
-    """Of two parts."""
+    """Whether two parts are equal."""
     if isinstance(one, str) or isinstance(other, str):
         return type(one) is type(other) and one == other
     return one.shape == other.shape and one.dtype == other.dtype and bool((one == other).all())

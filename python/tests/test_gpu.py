@@ -563,7 +563,7 @@ class Differentiated(WithTorch, unittest.TestCase):
                     forces = batch.step(at, charges, cell).forces[0].cpu().numpy().astype(float)
                     errors.append(rms_error(forces, exact.step(moved, assign=True).forces))
                 self.assertEqual(len(batch.plans), 1)
-                self.assertTrue(5 <= len(found) <= 12, len(found))  # after the first three one in eight, unless the kind changes
+                self.assertGreaterEqual(len(found), 5)  # the first three, and of others one in eight or, where there is doubt, more
                 self.assertLess(max(errors), 1e-3)
                 for one in found:  # a sample's error has a margin, and cells elsewhere may be better or worse ones
                     self.assertTrue(0.3 * min(errors) < one[0] < 3 * max(errors), f"{one} {errors}")
