@@ -245,6 +245,8 @@ def _is_plain(x: Tensor) -> bool:
 
 def _first(*arguments: Any) -> Any:
     """First derivatives. They are differentiable where PyTorch asks for it."""
+    if torch.compiler.is_compiling():  # the operator has derivatives, and PyTorch 2.11 follows no function within the backward of another
+        return _by(gradient, _gradient, arguments)
     if torch.is_grad_enabled() or not _is_plain(arguments[0]):
         return _apply(_Gradient, *arguments)
     return _gradient(*arguments)
