@@ -31,8 +31,8 @@ static const double c_predicted = 0.25;
 /* The model is asked for c_start times the accuracy first: in liquids it is four to ten times too careful, in clusters
  * a hundred times. Then for another one, by factors from c_step to c_leap, down to c_last times the accuracy. */
 static const double c_start = 16, c_step = 2, c_leap = 300, c_last = 1e-6;
-/* In clusters errors go with a power of 1.3 to 1.8 of what the model predicts, in liquids with the first: towards a
- * coarser plan this share of the way in logarithms, as one that misses costs a third plan. */
+/* In clusters errors grow faster towards coarser plans than the model predicts: this share of the way in logarithms, as
+ * a plan that misses costs a third one. */
 static const double c_towards = 1 / 1.5;
 /* Where an order with ws = 1 has missed and one with ws = 2 has not, by this factor at least: two orders with ws = 1.
  */
