@@ -332,6 +332,7 @@ struct DeviceConvolution
     int          num_parts, num_warps; /* blocks for the same frequencies, and warps of each */
     cufftHandle  forward, backward;
     int          has_transforms, own_transforms; /* whether cuFFT, or fft.cu, has those of the grid */
+    int          whole_grids;                    /* whether fft.cu transforms all dimensions in one kernel */
     DeviceBuffer twiddles;
     DeviceBuffer virial; /* rows of m2l_fft_virial.cu */
 
