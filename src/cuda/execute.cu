@@ -24,16 +24,31 @@ struct SideWork
 {
     bool         spectra; /* lattice sums of a new box */
     bool         moments; /* dipole and quadrupole, where P2M does not compute them */
+    bool         looks;   /* for particles that have left their cells; with moments */
     bool         any;     /* one of these, or moments for other devices */
     cudaStream_t stream;  /* `side`, or the caller's if nothing else would run in it at that time */
 };
 
-/* Whether the background's moments have a kernel of their own beside P2M: with few cells a step is a chain of short
- * kernels, which sums over all blocks at the end of P2M make longer. Those of dipoles always have. */
+/* With few cells a step is a chain of short kernels. */
+static bool has_few_cells(const gmxfmm_plan* plan)
+{
+    return plan->domain.tree == NULL && plan->domain.cells.num_cells < c_fewCells;
+}
+
+/* Whether the background's moments have a kernel of their own beside P2M: sums over all blocks at the end of P2M make
+ * the chain longer. Those of dipoles always have. */
 static bool moments_beside(const gmxfmm_plan* plan)
 {
-    const bool few = plan->domain.tree == NULL && plan->domain.cells.num_cells < c_fewCells;
-    return fmm_is_bulk(plan) && (few || fmm_has_dipoles(plan));
+    return fmm_is_bulk(plan) && (has_few_cells(plan) || fmm_has_dipoles(plan));
+}
+
+/* Whether particles that have left their cells are looked for behind these moments, for which the chain does not wait,
+ * and not where positions are placed. */
+static bool looks_beside(const gmxfmm_plan* plan, unsigned stages)
+{
+    const unsigned all = GMXFMM_STAGE_PERMUTE | GMXFMM_STAGE_FAR | GMXFMM_STAGE_OUTPUT;
+    return fmm_is_bulk(plan) && has_few_cells(plan) && !fmm_has_dipoles(plan) && !has_others(plan->device) &&
+           (stages & all) == all;
 }
 
 /* P2M, and spectra of a new box. */
@@ -59,6 +74,7 @@ static gmxfmm_status end_far_field(gmxfmm_plan* plan, const void* x, bool virial
     if (wanted.moments)
     {
         FMM_TRY(fmm_cuda_moments(plan, x, wanted.stream));
+        FMM_TRY(wanted.looks ? fmm_cuda_look(plan, x, wanted.stream) : GMXFMM_OK);
     }
     FMM_TRY(fmm_cuda_send_moments(plan, fmm_is_bulk(plan) && !wanted.moments, wanted.stream));
     FMM_CUDA(plan, wanted.any ? cudaEventRecord(s.side_done, wanted.stream) : cudaSuccess);
@@ -99,7 +115,7 @@ fmm_cuda_fields(gmxfmm_plan* plan, const void* x, unsigned stages, const StepWan
     const bool            follows = near && far && plan->domain.tree == NULL && follows_transform(d);
     const bool            spectra = fmm_cuda_wants_spectra(plan, virial);
     const bool            moments = virial || plan->options.boundary == GMXFMM_VACUUM || moments_beside(plan);
-    const SideWork        side    = {spectra, moments, spectra || moments || shares_cells(plan),
+    const SideWork side = {spectra, moments, looks_beside(plan, stages), spectra || moments || shares_cells(plan),
                            spectra || !follows ? s.side : stream};
     FMM_CUDA(plan, cudaEventRecord(s.fork, stream));
     FMM_TRY(fmm_cuda_begin_others(plan, wanted, stages));
@@ -175,7 +191,7 @@ fmm_cuda_enqueue(gmxfmm_plan* plan, const void* x, const gmxfmm_device_output* o
     FMM_TRY(fmm_cuda_store_box(plan, stream));
     if (stages & GMXFMM_STAGE_PERMUTE)
     {
-        FMM_TRY(fmm_cuda_permute(plan, x, fmm_cuda_position_copies(plan), stream));
+        FMM_TRY(fmm_cuda_permute(plan, x, fmm_cuda_position_copies(plan), !looks_beside(plan, stages), stream));
     }
     FMM_TRY(fmm_cuda_fields(plan, x, stages, wanted, stream));
     if (output->arrays_after != NULL)

@@ -83,7 +83,7 @@ static gmxfmm_status balance_near(gmxfmm_plan* plan, const TimedStep& step, cons
     fmm_device*  d     = plan->device;
     DeviceGroup* group = d->group;
     double       base[GMXFMM_MAX_DEVICES], ms[GMXFMM_MAX_DEVICES], best[GMXFMM_MAX_DEVICES], least = 0;
-    FMM_TRY(fmm_cuda_permute(plan, x, fmm_cuda_position_copies(plan), d->schedule.own));
+    FMM_TRY(fmm_cuda_permute(plan, x, fmm_cuda_position_copies(plan), true, d->schedule.own));
     FMM_TRY(fmm_cuda_copy_assignment(plan, d->schedule.own));
     FMM_TRY(time_devices(plan, step, x, GMXFMM_STAGE_FAR, base));
     for (int round = 0; round < c_triedShares; round++)

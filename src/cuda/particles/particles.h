@@ -90,9 +90,11 @@ struct PositionCopies
     PositionCopy copy[GMXFMM_MAX_DEVICES];
 };
 
-/* permute.cu: positions into cells' frames; the moments that a virial or vacuum around the box needs,
- * and where P2M does not compute them. */
-gmxfmm_status fmm_cuda_permute(gmxfmm_plan* plan, const void* x, const PositionCopies& copies, cudaStream_t stream);
+/* permute.cu: positions into cells' frames, and whether particles have left their cells; the latter alone, of charges
+ * without dipoles; the moments that a virial or vacuum around the box needs, and where P2M does not compute them. */
+gmxfmm_status
+fmm_cuda_permute(gmxfmm_plan* plan, const void* x, const PositionCopies& copies, bool looks, cudaStream_t stream);
+gmxfmm_status fmm_cuda_look(gmxfmm_plan* plan, const void* x, cudaStream_t stream);
 gmxfmm_status fmm_cuda_moments(gmxfmm_plan* plan, const void* x, cudaStream_t stream);
 
 #endif

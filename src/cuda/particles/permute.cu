@@ -184,54 +184,84 @@ static __device__ void add_left(const LeftPart& part, double q2, unsigned partic
     }
 }
 
-/* Position of a particle relative to its cell's centre, of the image nearest to its position at assign. given: NULL,
- * or the caller's numbers in the same order, for P2P. scaled: of leaves of several levels, the same in their units.
- * SEND: there are copies; neighbouring threads store neighbouring particles there, so that the way to another device is
- * used well. */
-template <class R, class X, bool SEND>
-static __device__ LeftPart place_particle(
-    const PermuteArgs& a, const Anchor& anchor, int s, const X* x, Vec4<R>* xq, Vec4<R>* given, Vec4<R>* scaled)
+/* A particle in its cell: the caller's position, that in cells relative to the centre, the same Cartesian, the cell's
+ * edge in cells of the last level, and whether the particle is too far away to have an expansion. */
+struct InCell
 {
-    const X*     place   = x + 3 * static_cast<size_t>(a.sorted[s]);
-    const double from[3] = {static_cast<double>(place[0]), static_cast<double>(place[1]),
-                            static_cast<double>(place[2])};
-    double       t[3], y[3], far_away = a.g.far_away, edge = 1;
+    double from[3], t[3], y[3], edge;
+    bool   lost;
+};
+
+/* Of particle s, whose image is the one nearest to its position at assign. */
+template <class X>
+static __device__ inline InCell in_cell(const PermuteArgs& a, const Anchor& anchor, int s, const X* x)
+{
+    const X* place = x + 3 * static_cast<size_t>(a.sorted[s]);
+    InCell   p     = {{static_cast<double>(place[0]), static_cast<double>(place[1]), static_cast<double>(place[2])},
+                      {},
+                      {},
+                      1,
+                      false};
     if (a.leaves != NULL)
     {
         const fmm_leaf_place leaf = a.leaves[a.cell_of[s]];
-        edge                      = leaf.edge;
-        far_away *= edge;
+        p.edge                    = leaf.edge;
         for (int d = 0; d < 3; d++)
         {
-            t[d] = (from[d] - leaf.centre[d]) * a.box->to_cells[4 * d];
+            p.t[d] = (p.from[d] - leaf.centre[d]) * a.box->to_cells[4 * d];
         }
     }
     else
     {
-        fmm_in_cells(a.box->origin, a.box->to_cells, from, t);
-        if (is_beyond(a.box, from))
+        fmm_in_cells(a.box->origin, a.box->to_cells, p.from, p.t);
+        if (is_beyond(a.box, p.from))
         {
-            into_box(a.g, a.box, from, t);
+            into_box(a.g, a.box, p.from, p.t);
         }
         for (int d = 0; d < 3; d++)
         {
-            t[d] -= anchor.place[d];
-            t[d] -= a.g.n[d] * rint((t[d] - static_cast<double>(anchor.reference[d])) * a.inverse_n[d]);
+            p.t[d] -= anchor.place[d];
+            p.t[d] -= a.g.n[d] * rint((p.t[d] - static_cast<double>(anchor.reference[d])) * a.inverse_n[d]);
         }
     }
-    fmm_cartesian(a.box->cell, t, y);
+    fmm_cartesian(a.box->cell, p.t, p.y);
+    const double far_away = a.g.far_away * p.edge;
+    p.lost                = !(fabs(p.y[0]) < far_away && fabs(p.y[1]) < far_away && fabs(p.y[2]) < far_away);
+    return p;
+}
+
+/* What it adds to LeftSums where somebody looks. The largest coordinate of one that is lost tells whether its position
+ * is finite. */
+static __device__ inline LeftPart look_at(const PermuteArgs& a, const Anchor& anchor, const InCell& p)
+{
     LeftPart left = {0, 0, 0};
     if (a.left.exponent > 0)
     {
-        left = left_part(a, anchor, t, y, edge);
+        left = left_part(a, anchor, p.t, p.y, p.edge);
     }
+    if (p.lost)
+    {
+        const bool finite = fabs(p.from[0]) + fabs(p.from[1]) + fabs(p.from[2]) < INFINITY &&
+                            fabs(p.t[0]) + fabs(p.t[1]) + fabs(p.t[2]) < INFINITY;
+        left.largest = finite ? INFINITY : 0;
+    }
+    return left;
+}
+
+/* Position of a particle relative to its cell's centre. given: NULL, or the caller's numbers in the same order, for
+ * P2P. scaled: of leaves of several levels, the same in their units. SEND: there are copies; neighbouring threads store
+ * neighbouring particles there, so that the way to another device is used well. */
+template <class R, class X, bool SEND>
+static __device__ LeftPart place_particle(
+    const PermuteArgs& a, const Anchor& anchor, int s, const X* x, Vec4<R>* xq, Vec4<R>* given, Vec4<R>* scaled)
+{
+    const InCell   p    = in_cell(a, anchor, s, x);
+    const LeftPart left = look_at(a, anchor, p);
+    double         y[3] = {p.y[0], p.y[1], p.y[2]};
     /* A position too far from the cell becomes NaN, and so do the forces; by this NaN write_output tells the error from
      * coincident particles. */
-    if (!(fabs(y[0]) < far_away && fabs(y[1]) < far_away && fabs(y[2]) < far_away))
+    if (p.lost)
     {
-        const bool finite =
-            fabs(from[0]) + fabs(from[1]) + fabs(from[2]) < INFINITY && fabs(t[0]) + fabs(t[1]) + fabs(t[2]) < INFINITY;
-        left.largest = finite ? INFINITY : 0; /* tells the two apart */
         y[0] = y[1] = y[2] = nan("");
     }
     if (s == 0)
@@ -252,13 +282,13 @@ static __device__ LeftPart place_particle(
     }
     if (a.leaves != NULL)
     {
-        const double unit = 1 / edge; /* a power of two */
+        const double unit = 1 / p.edge; /* a power of two */
         scaled[s]         = {static_cast<R>(y[0] * unit), static_cast<R>(y[1] * unit), static_cast<R>(y[2] * unit), q};
     }
     if (given != NULL)
     {
-        given[s] = {static_cast<R>(from[0] * a.given_scale), static_cast<R>(from[1] * a.given_scale),
-                    static_cast<R>(from[2] * a.given_scale), q};
+        given[s] = {static_cast<R>(p.from[0] * a.given_scale), static_cast<R>(p.from[1] * a.given_scale),
+                    static_cast<R>(p.from[2] * a.given_scale), q};
     }
     return left;
 }
@@ -321,6 +351,24 @@ __global__ void __launch_bounds__(c_threads)
     {
         atomicMax(&a.results->left_sums[0].farthest, farthest_key(left, number));
     }
+}
+
+/* Looks for particles that have left their cells, where `permute` did not; of charges without dipoles. */
+template <class X>
+__global__ void __launch_bounds__(c_threads) look(const __grid_constant__ PermuteArgs a, const X* x)
+{
+    const int s      = static_cast<int>(blockIdx.x * c_threads + threadIdx.x);
+    LeftPart  left   = {0, 0, 0};
+    double    q2     = 0;
+    unsigned  number = 0;
+    if (s < a.n)
+    {
+        const Anchor anchor = a.anchor[s];
+        q2                  = anchor.charge * anchor.charge;
+        number              = static_cast<unsigned>(a.sorted[s]);
+        left                = look_at(a, anchor, in_cell(a, anchor, s, x));
+    }
+    add_left(left, q2, number, is_in_sums(a.n), &a.results->left_sums[blockIdx.x / c_blocksOfMany % c_leftSums]);
 }
 
 struct MomentsArgs
@@ -408,12 +456,10 @@ static LeftArgs left_args(const gmxfmm_plan* plan, const ParticleSet* set)
     return a;
 }
 
-template <class R, class X>
-static gmxfmm_status
-launch(gmxfmm_plan* plan, const ParticleSet* set, const void* x, const PositionCopies& copies, cudaStream_t stream)
+static PermuteArgs make_args(const gmxfmm_plan* plan, const ParticleSet* set, const PositionCopies& copies)
 {
-    fmm_device* d = plan->device;
-    PermuteArgs a;
+    const fmm_device* d = plan->device;
+    PermuteArgs       a;
     a.g           = make_geometry(plan);
     a.box         = d->domain.box.as<BoxValues>();
     a.n           = set->n;
@@ -433,6 +479,23 @@ launch(gmxfmm_plan* plan, const ParticleSet* set, const void* x, const PositionC
     {
         a.inverse_n[i] = a.g.periodic[i] ? 1.0 / a.g.n[i] : 0; /* no period is taken off */
     }
+    return a;
+}
+
+/* How a set of particles is placed. looks: whether those are found that have left their cells. */
+struct Placing
+{
+    const ParticleSet*    set;
+    const PositionCopies& copies;
+    bool                  looks;
+};
+
+template <class R, class X>
+static gmxfmm_status launch(gmxfmm_plan* plan, const Placing& wanted, const void* x, cudaStream_t stream)
+{
+    const ParticleSet* set = wanted.set;
+    PermuteArgs        a   = make_args(plan, set, wanted.copies);
+    a.left.exponent        = wanted.looks ? a.left.exponent : 0;
     if (a.n > 0)
     {
         const int blocks = blocks_for(a.n, c_threads);
@@ -443,32 +506,47 @@ launch(gmxfmm_plan* plan, const ParticleSet* set, const void* x, const PositionC
         to.scaled    = set->scaled.as<Vec4<R>>();
         to.mu        = set->mu.as<Vec4<R>>();
         to.scaled_mu = set->scaled_mu.as<Vec4<R>>();
-        a.dipoles != NULL ? permute<R, X, false, true><<<blocks, c_threads, 0, stream>>>(a, from, to)
-        : copies.num > 0  ? permute<R, X, true, false><<<blocks, c_threads, 0, stream>>>(a, from, to)
-                          : permute<R, X, false, false><<<blocks, c_threads, 0, stream>>>(a, from, to);
+        a.dipoles != NULL  ? permute<R, X, false, true><<<blocks, c_threads, 0, stream>>>(a, from, to)
+        : a.copies.num > 0 ? permute<R, X, true, false><<<blocks, c_threads, 0, stream>>>(a, from, to)
+                           : permute<R, X, false, false><<<blocks, c_threads, 0, stream>>>(a, from, to);
         FMM_CUDA(plan, cudaGetLastError());
     }
     return GMXFMM_OK;
 }
 
-static gmxfmm_status
-permute_set(gmxfmm_plan* plan, const ParticleSet* set, const void* x, const PositionCopies& copies, cudaStream_t stream)
+static gmxfmm_status permute_set(gmxfmm_plan* plan, const Placing& wanted, const void* x, cudaStream_t stream)
 {
     if (plan->options.array_type == GMXFMM_DOUBLE)
     {
-        return is_double(plan) ? launch<double, double>(plan, set, x, copies, stream)
-                               : launch<float, double>(plan, set, x, copies, stream);
+        return is_double(plan) ? launch<double, double>(plan, wanted, x, stream)
+                               : launch<float, double>(plan, wanted, x, stream);
     }
-    return is_double(plan) ? launch<double, float>(plan, set, x, copies, stream)
-                           : launch<float, float>(plan, set, x, copies, stream);
+    return is_double(plan) ? launch<double, float>(plan, wanted, x, stream)
+                           : launch<float, float>(plan, wanted, x, stream);
 }
 
-gmxfmm_status fmm_cuda_permute(gmxfmm_plan* plan, const void* x, const PositionCopies& copies, cudaStream_t stream)
+gmxfmm_status
+fmm_cuda_permute(gmxfmm_plan* plan, const void* x, const PositionCopies& copies, bool looks, cudaStream_t stream)
 {
     const PositionCopies none = {};
     fmm_device*          d    = plan->device;
-    FMM_TRY(permute_set(plan, &d->particles.sources, x, copies, stream));
-    return permute_set(plan, &d->particles.targets, d->particles.target_x.memory, none, stream);
+    FMM_TRY(permute_set(plan, {&d->particles.sources, copies, looks}, x, stream));
+    return permute_set(plan, {&d->particles.targets, none, false}, d->particles.target_x.memory, stream);
+}
+
+gmxfmm_status fmm_cuda_look(gmxfmm_plan* plan, const void* x, cudaStream_t stream)
+{
+    const PositionCopies none = {};
+    const PermuteArgs    a    = make_args(plan, &plan->device->particles.sources, none);
+    if (a.n > 0 && a.left.exponent > 0)
+    {
+        const int blocks = blocks_for(a.n, c_threads);
+        plan->options.array_type == GMXFMM_DOUBLE
+            ? look<<<blocks, c_threads, 0, stream>>>(a, static_cast<const double*>(x))
+            : look<<<blocks, c_threads, 0, stream>>>(a, static_cast<const float*>(x));
+        FMM_CUDA(plan, cudaGetLastError());
+    }
+    return GMXFMM_OK;
 }
 
 template <class R, class X>
