@@ -162,6 +162,7 @@ class FmmGpu::Impl
 {
 public:
     explicit Impl(const DeviceStreamManager& streams) :
+        streams_(streams),
         context_(streams.context()),
         stream_(streams.stream(DeviceStreamType::Fmm)),
         forcesStream_(context_, DeviceStreamPriority::High, false),
@@ -203,8 +204,10 @@ public:
         }
     }
 
-    const DeviceContext& context_;
-    const DeviceStream&  stream_;
+    //! The one of updates is there if these are on the GPU
+    const DeviceStreamManager& streams_;
+    const DeviceContext&       context_;
+    const DeviceStream&        stream_;
     //! Has nothing but a wait for forces where the stream of the FMM goes on with sums
     const DeviceStream   forcesStream_;
     const DeviceStream&  nonbondedStream_;
@@ -213,6 +216,8 @@ public:
     //! Has assignments of atoms to cells, which take longer than a step and are not waited for by it
     const DeviceStream   assignmentStream_;
     GpuEventSynchronizer assignmentBegun_, assignmentDone_;
+    //! Around what comes between two graphs of whole steps
+    GpuEventSynchronizer graphDone_, graphMayBegin_;
     //! Have Lennard-Jones at sites and of atoms, with events that a graph may have
     const DeviceStream sitesStream_, atomsStream_;
     cudaEvent_t        sitesMayBegin_ = nullptr, atomsDone_ = nullptr, sitesDone_ = nullptr;
@@ -517,6 +522,18 @@ void* FmmGpu::assignmentStream() const
 void FmmGpu::waitForAssignment()
 {
     impl_->assignmentDone_.enqueueWaitEvent(impl_->stream_);
+}
+
+void FmmGpu::waitForGraph()
+{
+    impl_->graphDone_.markEvent(impl_->streams_.stream(DeviceStreamType::UpdateAndConstraints));
+    impl_->graphDone_.enqueueWaitEvent(impl_->stream_);
+}
+
+void FmmGpu::letGraphWait()
+{
+    impl_->graphMayBegin_.markEvent(impl_->stream_);
+    impl_->graphMayBegin_.enqueueWaitEvent(impl_->streams_.stream(DeviceStreamType::UpdateAndConstraints));
 }
 
 void FmmGpu::forgetRepeated()

@@ -162,6 +162,10 @@ public:
     void* assignmentStream() const;
     //! Lets stream() go on when the assignment is complete
     void waitForAssignment();
+    //! Lets stream() go on when the last graph of a whole step is complete
+    void waitForGraph();
+    //! Lets the stream of updates, behind which the next such graph comes, go on when stream() is
+    void letGraphWait();
     //! Ends the repetition of the same work
     void forgetRepeated();
 

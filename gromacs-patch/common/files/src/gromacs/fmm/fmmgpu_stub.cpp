@@ -162,6 +162,10 @@ void* FmmGpu::assignmentStream() const
 
 void FmmGpu::waitForAssignment() {}
 
+void FmmGpu::waitForGraph() {}
+
+void FmmGpu::letGraphWait() {}
+
 void FmmGpu::forgetRepeated() {}
 
 double FmmGpu::timeOf(const std::function<void()>& /*enqueue*/) const

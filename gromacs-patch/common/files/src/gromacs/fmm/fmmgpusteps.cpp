@@ -70,11 +70,37 @@ bool FmmGpuSteps::isSitesSearchDue(const int64_t step) const
     return sites_ != nullptr && siteLists_.interval > 0 && step - sitesSearchStep_ >= siteLists_.interval;
 }
 
-bool FmmGpuSteps::mayBeInGraph(const int64_t step) const
+bool FmmGpuSteps::mayBeInGraph(const int64_t step, const bool isToAssign) const
 {
     const bool isAsRecorded = numChangesInGraph_ < 0 || numChangesInGraph_ == numChanges_;
-    return isAsRecorded && gpu_->isRepeating() && numDevices_ == 1 && !isAssigning_
-           && !haveAtomsLeft_ && !isSitesSearchDue(step);
+    return isAsRecorded && gpu_->isRepeating() && numDevices_ == 1 && !haveAtomsLeft_
+           && !isSitesSearchDue(step) && !(isToAssign && !canEnqueueAssignment());
+}
+
+bool FmmGpuSteps::isAssignmentToEnd(const int64_t step, const bool isToAssign) const
+{
+    return isAssigning_ && (isToAssign || step - assignmentStep_ >= c_fmmStepsOfAssignmentOnGpu);
+}
+
+bool FmmGpuSteps::enqueueBeforeGraph(const int64_t step, const bool isToAssign)
+{
+    const bool isToEnd = isAssignmentToEnd(step, isToAssign);
+    if (!isToAssign && !isToEnd)
+    {
+        return false;
+    }
+    gpu_->waitForGraph();
+    if (isToEnd)
+    {
+        endAssignment();
+    }
+    if (isToAssign)
+    {
+        beginAssignment(repeatedX_, step);
+        sortAssignment();
+    }
+    gpu_->letGraphWait();
+    return true;
 }
 
 void FmmGpuSteps::searchSites(const void* x, const int64_t step)
@@ -143,7 +169,7 @@ void FmmGpuSteps::assignAndWait(const void* x)
     haveAtomsChanged_ = false;
 }
 
-void FmmGpuSteps::beginAssignment(const void* x)
+void FmmGpuSteps::beginAssignment(const void* x, const int64_t step)
 {
     if (!canEnqueueAssignment())
     {
@@ -152,17 +178,25 @@ void FmmGpuSteps::beginAssignment(const void* x)
     }
     plan_.check(gmxfmm_enqueue_assign_part(plan_.get(), GMXFMM_ASSIGN_BEGIN, x, gpu_->stream()));
     gpu_->markAssignmentBegun();
-    isAssigning_ = true;
+    isAssigning_    = true;
+    assignmentStep_ = step;
+}
+
+void FmmGpuSteps::sortAssignment()
+{
+    gpu_->enqueueAssignment(
+            [&]
+            {
+                plan_.check(gmxfmm_enqueue_assign_part(
+                        plan_.get(), GMXFMM_ASSIGN_SORT, nullptr, gpu_->assignmentStream()));
+            });
 }
 
 void FmmGpuSteps::endAssignment()
 {
-    if (isAssigning_)
-    {
-        gpu_->waitForAssignment();
-        plan_.check(gmxfmm_enqueue_assign_part(plan_.get(), GMXFMM_ASSIGN_END, nullptr, gpu_->stream()));
-        isAssigning_ = false;
-    }
+    gpu_->waitForAssignment();
+    plan_.check(gmxfmm_enqueue_assign_part(plan_.get(), GMXFMM_ASSIGN_END, nullptr, gpu_->stream()));
+    isAssigning_ = false;
 }
 
 void FmmGpuSteps::tuneShares()
@@ -256,7 +290,11 @@ void FmmGpuSteps::enqueue(const void* x, FmmAssignment assignment, const StepWor
     {
         numChangesInGraph_ = -1;
     }
-    endAssignment();
+    const bool isInGraph = gpu_->isInGraph(); // Assignments are not: enqueueBeforeGraph()
+    if (!isInGraph && isAssignmentToEnd(step, assignment != FmmAssignment::No))
+    {
+        endAssignment();
+    }
     if (assignment == FmmAssignment::AtSearch)
     {
         if (!isFirst)
@@ -268,7 +306,7 @@ void FmmGpuSteps::enqueue(const void* x, FmmAssignment assignment, const StepWor
     }
     else if (assignment == FmmAssignment::BetweenSearches)
     {
-        beginAssignment(x);
+        beginAssignment(x, step);
     }
     numSinceSearch_++;
     if (sites_ != nullptr && (assignment == FmmAssignment::AtSearch || isSitesSearchDue(step)))
@@ -276,18 +314,13 @@ void FmmGpuSteps::enqueue(const void* x, FmmAssignment assignment, const StepWor
         searchSites(x, step);
     }
     enqueueEvaluation(x, needEnergy(stepWork), stepWork.computeVirial);
-    if (gpu_->isInGraph())
+    if (isInGraph)
     {
         numChangesInGraph_ = numChanges_;
     }
-    if (isAssigning_)
+    else if (isAssigning_ && assignment == FmmAssignment::BetweenSearches)
     {
-        gpu_->enqueueAssignment(
-                [&]
-                {
-                    plan_.check(gmxfmm_enqueue_assign_part(
-                            plan_.get(), GMXFMM_ASSIGN_SORT, nullptr, gpu_->assignmentStream()));
-                });
+        sortAssignment();
     }
     gpu_->markForcesReady(needSums(stepWork));
     gpu_->launchTransfer(!stepWork.useGpuFBufferOps, needSums(stepWork));

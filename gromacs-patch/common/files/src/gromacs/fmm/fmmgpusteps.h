@@ -69,7 +69,7 @@ public:
 
     /*! \brief Puts all of a step into the stream
      *
-     * Between pair searches atoms are assigned to cells beside the step, and
+     * Between pair searches atoms are assigned to cells beside some steps, and
      * the next one has the new cells.
      *
      * \param[in] x           Address of the coordinates on the device
@@ -80,12 +80,17 @@ public:
     void enqueue(const void* x, FmmAssignment assignment, const StepWorkload& stepWork, int64_t step);
     /*! \brief Returns whether this step is one that mdrun's graphs of whole steps may have in them
      *
-     * Not while atoms are assigned to cells, nor where pairs of sites are
-     * searched. When something changes that a recorded step has in it, no step
-     * is until the next one with a pair search or a virial: there mdrun forgets
-     * its graphs.
+     * Not where pairs of sites are searched, nor where the host waits while
+     * atoms are assigned to cells. When something changes that a recorded step
+     * has in it, no step is until the next one with a pair search or a virial:
+     * there mdrun forgets its graphs.
+     *
+     * \param[in] step        Number of the step
+     * \param[in] isToAssign  Whether atoms are to be assigned to cells at this step
      */
-    bool mayBeInGraph(int64_t step) const;
+    bool mayBeInGraph(int64_t step, bool isToAssign) const;
+    //! See FmmSolver::enqueueBeforeGraph(); \p isToAssign as above
+    bool enqueueBeforeGraph(int64_t step, bool isToAssign);
     //! See FmmSolver::waitAndReduceGpu()
     void waitAndReduce(const StepWorkload& stepWork, ForceWithVirial* forceWithVirial, gmx_enerdata_t* enerd);
     //! See FmmSolver::waitAndAddVirial()
@@ -113,9 +118,13 @@ private:
     void assign(const void* x);
     //! The same, waiting; cells that follow the atoms do so here
     void assignAndWait(const void* x);
-    //! Begins to do so for the next step, where that is possible
-    void beginAssignment(const void* x);
-    //! Lets what follows in the stream have the new cells, if an assignment was begun
+    //! Begins to do so for one of the next steps, where that is possible
+    void beginAssignment(const void* x, int64_t step);
+    //! Puts the longest part of what was begun into its own stream
+    void sortAssignment();
+    //! Returns whether an assignment was begun that is to be ended at this step
+    bool isAssignmentToEnd(int64_t step, bool isToAssign) const;
+    //! Lets what follows in the stream have the new cells
     void endAssignment();
     /*! \brief Where several GPUs share steps, tries another share of the near field until the next pair search
      *
@@ -157,8 +166,9 @@ private:
     bool haveAtomsChanged_ = true;
     //! Whether a step has found that atoms have left their cells
     bool haveAtomsLeft_ = false;
-    //! Whether an assignment was begun, and not ended
-    bool isAssigning_ = false;
+    //! Whether an assignment was begun, and not ended, and at which step
+    bool    isAssigning_    = false;
+    int64_t assignmentStep_ = 0;
     //! Whether the plan has derivatives of charges by lambda
     bool havePerturbedCharges_ = false;
     //! Address of the coordinates that was last given to setAddress()

@@ -913,8 +913,21 @@ public:
         numEvaluations_++;
         countedStep_ = step;
         // The host makes molecules whole, and computes what perturbed charges add
-        return !isGivenByHost_ && !perturbation_ && !assignments_.isDueBetweenSearches(step)
-               && gpuSteps_->mayBeInGraph(step);
+        return !isGivenByHost_ && !perturbation_
+               && gpuSteps_->mayBeInGraph(step, assignments_.isDueBetweenSearches(step));
+    }
+
+    //! See FmmSolver::enqueueBeforeGraph()
+    bool enqueueBeforeGraph(int64_t step)
+    {
+        const bool isToAssign = assignments_.due(StepWorkload(), step) != FmmAssignment::No;
+        const bool isWaiting  = gpuSteps_->enqueueBeforeGraph(step, isToAssign);
+        if (isToAssign)
+        {
+            watchDensity();
+            watchCharges();
+        }
+        return isWaiting;
     }
 
     //! Puts all of a step into the stream of the GPU
@@ -933,8 +946,9 @@ public:
         {
             assignments_.atomsHaveLeft();
         }
-        const FmmAssignment assignment = assignments_.due(stepWork, step);
-        isToAssign_                    = assignment != FmmAssignment::No;
+        const FmmAssignment assignment =
+                gpu_->isInGraph() ? FmmAssignment::No : assignments_.due(stepWork, step);
+        isToAssign_ = assignment != FmmAssignment::No;
         gpuSteps_->enqueue(x, assignment, stepWork, step);
         if (isToAssign_)
         {
@@ -1410,6 +1424,11 @@ void FmmSolver::launchGpuWithHostCoordinates(ArrayRef<const RVec> x,
 bool FmmSolver::mayBeInGraph(const int64_t step)
 {
     return impl_->mayBeInGraph(step);
+}
+
+bool FmmSolver::enqueueBeforeGraph(const int64_t step)
+{
+    return impl_->enqueueBeforeGraph(step);
 }
 
 DeviceBuffer<RVec> FmmSolver::gpuForces() const

@@ -275,6 +275,13 @@ public:
      */
     bool mayBeInGraph(int64_t step);
 
+    /*! \brief Puts what is due between graphs of whole steps into the stream of the GPU
+     *
+     * Before a graph is launched. Returns whether there was something, which
+     * the graph has to wait for by the stream of updates.
+     */
+    bool enqueueBeforeGraph(int64_t step);
+
     //! Returns the forces on the device, in the order of atoms, which launchGpu() overwrites
     DeviceBuffer<RVec> gpuForces() const;
     //! Returns the event that marks that these are complete

@@ -163,6 +163,11 @@ bool FmmSolver::mayBeInGraph(int64_t /*step*/)
     return false;
 }
 
+bool FmmSolver::enqueueBeforeGraph(int64_t /*step*/)
+{
+    return false;
+}
+
 DeviceBuffer<RVec> FmmSolver::gpuForces() const
 {
     return {};

@@ -399,9 +399,10 @@ static constexpr double c_leastDistance = 6.18061e-4;
 
 FmmParameters fmmParameters(const t_inputrec& inputrec)
 {
-    FmmParameters parameters         = fmmOptions(inputrec).parameters();
-    parameters.maxStepsInCellsOnCpu  = maxStepsInCells(inputrec, c_fmmMaxTimeInCellsOnCpu, 0);
-    parameters.maxStepsInCellsOnGpu  = maxStepsInCells(inputrec, c_fmmMaxTimeInCellsOnGpu, 1);
+    FmmParameters parameters        = fmmOptions(inputrec).parameters();
+    parameters.maxStepsInCellsOnCpu = maxStepsInCells(inputrec, c_fmmMaxTimeInCellsOnCpu, 0);
+    parameters.maxStepsInCellsOnGpu =
+            maxStepsInCells(inputrec, c_fmmMaxTimeInCellsOnGpu, c_fmmStepsOfAssignmentOnGpu);
     parameters.atomsMoveInCells      = EI_DYNAMICS(inputrec.eI) && inputrec.nstlist != 1;
     parameters.havePeriodicMolecules = inputrec.bPeriodicMols;
     parameters.minDistance           = EI_ENERGY_MINIMIZATION(inputrec.eI) ? c_leastDistance : 0;

@@ -33,6 +33,11 @@ class KeyValueTreeObject;
  * than half the time of a step.
  */
 constexpr double c_fmmMaxTimeInCellsOnCpu = 0.0201, c_fmmMaxTimeInCellsOnGpu = 0.0501;
+/*! \brief Steps that an assignment between pair searches takes on a GPU, beside those that still have the old cells
+ *
+ * In small systems it takes longer than a step.
+ */
+constexpr int c_fmmStepsOfAssignmentOnGpu = 4;
 
 //! Ways through the far field
 enum class FmmM2L : int

@@ -262,9 +262,10 @@ TEST(FmmOptionsTest, CellsAreRenewedInEqualPartsOfNstlist)
     EXPECT_EQ(13, onGpu(IntegrationAlgorithm::MD, 0.002, 26));
     EXPECT_EQ(20, onGpu(IntegrationAlgorithm::MD, 0.002, 80));
     EXPECT_EQ(20, onGpu(IntegrationAlgorithm::MD, 0.002, 100));
-    EXPECT_EQ(24, onGpu(IntegrationAlgorithm::VV, 0.002, 0));
+    EXPECT_EQ(17, onGpu(IntegrationAlgorithm::MD, 0.002, 50));
+    EXPECT_EQ(21, onGpu(IntegrationAlgorithm::VV, 0.002, 0));
     EXPECT_EQ(1, onGpu(IntegrationAlgorithm::MD, 0.1, 10));
-    EXPECT_EQ(999999, onGpu(IntegrationAlgorithm::MD, 1e-12, 0));
+    EXPECT_EQ(999996, onGpu(IntegrationAlgorithm::MD, 1e-12, 0));
     EXPECT_EQ(0, onGpu(IntegrationAlgorithm::Steep, 0.002, 100));
 }
 
