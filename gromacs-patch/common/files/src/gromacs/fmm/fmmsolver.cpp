@@ -1178,6 +1178,11 @@ void FmmSolver::tunePairList(const int64_t step, const matrix box, ArrayRef<cons
     impl_->tunePairList(step, box, x);
 }
 
+bool FmmSolver::hasAllPairs() const
+{
+    return impl_->siteLists_.interval > 0;
+}
+
 double FmmSolver::expectedError() const
 {
     return impl_->plan_->info().predicted_error;

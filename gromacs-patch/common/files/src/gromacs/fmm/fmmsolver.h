@@ -107,6 +107,8 @@ public:
                            const matrix         box,
                            ArrayRef<const RVec> x,
                            const MDLogger&      mdlog);
+    //! Returns whether all Lennard-Jones pairs were left to the GPU, and pair kernels would find none
+    bool hasAllPairs() const;
 
     //! Returns the parameters in use, as text
     std::string description() const;

@@ -76,6 +76,11 @@ void FmmSolver::splitLennardJones(const t_inputrec& /*inputrec*/,
 {
 }
 
+bool FmmSolver::hasAllPairs() const
+{
+    return false;
+}
+
 double FmmSolver::expectedError() const
 {
     return 0;
