@@ -14,11 +14,6 @@
 #include "cuda/schedule.h"
 #include "cuda/tree/leaves.h"
 
-enum
-{
-    c_fewCells = 8000
-};
-
 /* What a step computes while P2M and transforms run on the stream `far`. */
 struct SideWork
 {
@@ -28,28 +23,6 @@ struct SideWork
     bool         any;     /* one of these, or moments for other devices */
     cudaStream_t stream;  /* `side`, or the caller's if nothing else would run in it at that time */
 };
-
-/* With few cells a step is a chain of short kernels. */
-static bool has_few_cells(const gmxfmm_plan* plan)
-{
-    return plan->domain.tree == NULL && plan->domain.cells.num_cells < c_fewCells;
-}
-
-/* Whether the background's moments have a kernel of their own beside P2M: sums over all blocks at the end of P2M make
- * the chain longer. Those of dipoles always have. */
-static bool moments_beside(const gmxfmm_plan* plan)
-{
-    return fmm_is_bulk(plan) && (has_few_cells(plan) || fmm_has_dipoles(plan));
-}
-
-/* Whether particles that have left their cells are looked for behind these moments, for which the chain does not wait,
- * and not where positions are placed. */
-static bool looks_beside(const gmxfmm_plan* plan, unsigned stages)
-{
-    const unsigned all = GMXFMM_STAGE_PERMUTE | GMXFMM_STAGE_FAR | GMXFMM_STAGE_OUTPUT;
-    return fmm_is_bulk(plan) && has_few_cells(plan) && !fmm_has_dipoles(plan) && !has_others(plan->device) &&
-           (stages & all) == all;
-}
 
 /* P2M, and spectra of a new box. */
 static gmxfmm_status begin_far_field(gmxfmm_plan* plan, bool virial, const SideWork& wanted)
@@ -114,9 +87,9 @@ fmm_cuda_fields(gmxfmm_plan* plan, const void* x, unsigned stages, const StepWan
     const bool            near    = (stages & GMXFMM_STAGE_NEAR) != 0 && d->range.end_share > 0;
     const bool            follows = near && far && plan->domain.tree == NULL && follows_transform(d);
     const bool            spectra = fmm_cuda_wants_spectra(plan, virial);
-    const bool            moments = virial || plan->options.boundary == GMXFMM_VACUUM || moments_beside(plan);
-    const SideWork side = {spectra, moments, looks_beside(plan, stages), spectra || moments || shares_cells(plan),
-                           spectra || !follows ? s.side : stream};
+    const bool            moments = virial || plan->options.boundary == GMXFMM_VACUUM || fmm_cuda_moments_beside(plan);
+    const SideWork        side    = {spectra, moments, fmm_cuda_looks_beside(plan, stages),
+                                     spectra || moments || shares_cells(plan), spectra || !follows ? s.side : stream};
     FMM_CUDA(plan, cudaEventRecord(s.fork, stream));
     FMM_TRY(fmm_cuda_begin_others(plan, wanted, stages));
     if (far)
@@ -191,7 +164,8 @@ fmm_cuda_enqueue(gmxfmm_plan* plan, const void* x, const gmxfmm_device_output* o
     FMM_TRY(fmm_cuda_store_box(plan, stream));
     if (stages & GMXFMM_STAGE_PERMUTE)
     {
-        FMM_TRY(fmm_cuda_permute(plan, x, fmm_cuda_position_copies(plan), !looks_beside(plan, stages), stream));
+        FMM_TRY(
+            fmm_cuda_permute(plan, x, fmm_cuda_position_copies(plan), !fmm_cuda_looks_beside(plan, stages), stream));
     }
     FMM_TRY(fmm_cuda_fields(plan, x, stages, wanted, stream));
     if (output->arrays_after != NULL)

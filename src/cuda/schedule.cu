@@ -7,6 +7,29 @@
 #include "cuda/devices/devices.h"
 #include "cuda/particles/particles.h"
 
+enum
+{
+    c_fewCells = 8000
+};
+
+/* With few cells a step is a chain of short kernels. */
+static bool has_few_cells(const gmxfmm_plan* plan)
+{
+    return plan->domain.tree == NULL && plan->domain.cells.num_cells < c_fewCells;
+}
+
+bool fmm_cuda_moments_beside(const gmxfmm_plan* plan)
+{
+    return fmm_is_bulk(plan) && (has_few_cells(plan) || fmm_has_dipoles(plan));
+}
+
+bool fmm_cuda_looks_beside(const gmxfmm_plan* plan, unsigned stages)
+{
+    const unsigned all = GMXFMM_STAGE_PERMUTE | GMXFMM_STAGE_FAR | GMXFMM_STAGE_OUTPUT;
+    return fmm_is_bulk(plan) && has_few_cells(plan) && !fmm_has_dipoles(plan) && !has_others(plan->device) &&
+           (stages & all) == all;
+}
+
 /* Events of a step; those of timed steps are begin and end. */
 static gmxfmm_status make_events(gmxfmm_plan* plan, DeviceSchedule* s)
 {

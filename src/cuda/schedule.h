@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Streams and events of a device's steps, and when these have lattice sums. */
+/* Streams and events of a device's steps, when these have lattice sums, and what runs beside their chain. */
 #ifndef FMM_CUDA_SCHEDULE_H
 #define FMM_CUDA_SCHEDULE_H
 
@@ -8,6 +8,14 @@
 /* On the current device, which is this one. Errors: DEVICE. */
 gmxfmm_status fmm_cuda_create_schedule(gmxfmm_plan* plan, fmm_device* device);
 void          fmm_cuda_destroy_schedule(fmm_device* device);
+
+/* Whether the background's moments have a kernel of their own beside P2M: sums over all blocks at the end of P2M would
+ * make the chain longer. Those of dipoles always have. */
+bool fmm_cuda_moments_beside(const gmxfmm_plan* plan);
+
+/* Whether particles that have left their cells are looked for behind these moments, for which the chain does not wait,
+ * and not where positions are placed. */
+bool fmm_cuda_looks_beside(const gmxfmm_plan* plan, unsigned stages);
 
 /* Whether a step has lattice sums to compute, or to wait for. */
 bool fmm_cuda_wants_spectra(const gmxfmm_plan* plan, bool virial);
