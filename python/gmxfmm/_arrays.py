@@ -7,7 +7,8 @@ from __future__ import annotations
 import ctypes
 import importlib
 import sys
-from typing import Any, NamedTuple, Optional, Tuple
+from contextlib import contextmanager
+from typing import Any, Iterator, NamedTuple, Optional, Sequence, Tuple
 
 import numpy as np
 
@@ -248,6 +249,26 @@ class Other(Door):
         wait(view.device, view.stream)
 
 
+class Raw(Door):
+    """Memory of a device alone, as XLA gives it to what it calls. An array is its View, with the stream that all of its work is put on."""
+
+    writes = True  # whether arrays of this library may be written to
+
+    def view(self, array: View) -> View:
+        return array
+
+    def pointer(self, array: View) -> int:
+        return array.pointer
+
+    def host(self, array: View) -> np.ndarray:
+        found = np.empty(array.shape, array.dtype)
+        fetch([(array, found)])
+        return found
+
+    def finish(self, view: View) -> None:
+        """As of PyTorch."""
+
+
 _libraries: dict = {}
 
 
@@ -262,6 +283,8 @@ def library_of(array: Any) -> Optional[Any]:
     """The door to the library that made an array of a device. None: an array, list or number of the host."""
     if type(array) is np.ndarray:
         return None
+    if type(array) is View:
+        return door_to(Raw)
     name = type(array).__module__.split(".")[0]
     if name == "torch":
         if array.device.type == "cpu":
@@ -312,20 +335,69 @@ def to_host(name: str, array: Any) -> Any:
 _driver: Optional[Any] = None
 
 
-def wait(device: int, stream: int) -> None:
-    """Waits for a stream of a device, by the driver of that machine."""
+def _call(what: str, *arguments: Any) -> None:
+    """Calls the driver of the machine."""
     global _driver
     if _driver is None:
         _driver = ctypes.CDLL("libcuda.so.1" if sys.platform.startswith("linux") else "nvcuda")
+    code = getattr(_driver, what)(*arguments)
+    if code:
+        raise Error("GMXFMM_ERROR_DEVICE", f"{what} failed with the driver's code {code}")
+
+
+def wait(device: int, stream: int) -> None:
+    """Waits for a stream of a device, by the driver of that machine."""
+    context, handle = ctypes.c_void_p(), ctypes.c_int()
+    _call("cuDeviceGet", ctypes.byref(handle), device)
+    _call("cuDevicePrimaryCtxRetain", ctypes.byref(context), handle)
+    _call("cuCtxPushCurrent_v2", context)
+    _call("cuStreamSynchronize", ctypes.c_void_p(stream))
+    _call("cuCtxPopCurrent_v2", ctypes.byref(context))
+    _call("cuDevicePrimaryCtxRelease_v2", handle)
+
+
+@contextmanager
+def _in_context_of(stream: int) -> Iterator[None]:
     context = ctypes.c_void_p()
-    handle = ctypes.c_int()
-    steps = (lambda: _driver.cuDeviceGet(ctypes.byref(handle), device),
-             lambda: _driver.cuDevicePrimaryCtxRetain(ctypes.byref(context), handle),
-             lambda: _driver.cuCtxPushCurrent_v2(context),
-             lambda: _driver.cuStreamSynchronize(ctypes.c_void_p(stream)),
-             lambda: _driver.cuCtxPopCurrent_v2(ctypes.byref(context)),
-             lambda: _driver.cuDevicePrimaryCtxRelease_v2(handle))
-    for step in steps:
-        code = step()
-        if code:
-            raise Error("GMXFMM_ERROR_DEVICE", f"waiting for a stream of device {device} failed with the driver's code {code}")
+    _call("cuStreamGetCtx", ctypes.c_void_p(stream), ctypes.byref(context))
+    _call("cuCtxPushCurrent_v2", context)
+    try:
+        yield
+    finally:
+        _call("cuCtxPopCurrent_v2", ctypes.byref(context))
+
+
+def device_of(stream: int) -> int:
+    """The device that a stream is of."""
+    device = ctypes.c_int()
+    with _in_context_of(stream):
+        _call("cuCtxGetDevice", ctypes.byref(device))
+    return device.value
+
+
+def wait_for_all(stream: int) -> None:
+    """Waits for all that is put on any stream of this one's device."""
+    with _in_context_of(stream):
+        _call("cuCtxSynchronize")
+
+
+def _copy(what: str, pairs: Sequence[Tuple[View, np.ndarray]]) -> None:
+    pairs = [(view, array) for view, array in pairs if array.size]
+    if not pairs:
+        return
+    stream = ctypes.c_void_p(pairs[0][0].stream)
+    with _in_context_of(pairs[0][0].stream):
+        for view, array in pairs:
+            ends = ctypes.c_uint64(view.pointer), ctypes.c_void_p(array.ctypes.data)
+            _call(what, *(ends if what == "cuMemcpyHtoDAsync_v2" else ends[::-1]), ctypes.c_size_t(array.nbytes), stream)
+        _call("cuStreamSynchronize", stream)  # the host's arrays may go
+
+
+def fetch(pairs: Sequence[Tuple[View, np.ndarray]]) -> None:
+    """Copies from memory of a device to contiguous arrays of the host, all of one stream, and waits."""
+    _copy("cuMemcpyDtoHAsync_v2", pairs)
+
+
+def send(pairs: Sequence[Tuple[View, np.ndarray]]) -> None:
+    """Copies to memory of a device from contiguous arrays of the host, all of one stream, and waits."""
+    _copy("cuMemcpyHtoDAsync_v2", pairs)

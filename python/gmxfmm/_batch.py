@@ -36,6 +36,7 @@ _STRAIN, _STRAIN_IN_SINGLE = 1e-3, 1e-2
 # Where dipoles move the error is some fifty times the fourth power of the way over the distance of near pairs, and rounding over the way.
 _MOVE, _MOVE_IN_SINGLE = 3e-4, 1e-2
 _Again = Callable[[Plan, np.ndarray], Optional[np.ndarray]]
+_Look = Callable[[Callable[[], Optional[np.ndarray]]], None]
 _OTHERS = 3  # plans that are tried on a system which the one used last does not serve
 
 
@@ -117,6 +118,11 @@ class Batch:
     def periodic(self) -> Tuple[int, int, int]:
         """Along which vectors of a box there are images."""
         return self._periodic
+
+    @property
+    def checks(self) -> bool:
+        """Whether systems are checked."""
+        return self._accuracy is not None
 
     @property
     def plans(self) -> List[Plan]:
@@ -377,24 +383,44 @@ class Batch:
         written = arrays
         if self._accuracy is not None and not wanted.forces:  # to be looked at
             written = {**arrays, **room(Wanted(False, True, False, False, False), view.shape[:-1], dtype, door, view.device, None)}
-        base, pointers = door.pointer(block), {name: door.pointer(array) for name, array in written.items()}
-
-        def enqueue(s: int, plan: Plan, at: int, x: View, q: View) -> None:
-            output = DeviceOutput(size=ctypes.sizeof(DeviceOutput))
-            DeviceStep.point(output, base + 8 * BLOCK * s, wanted, {name: pointer + at * (3 if name != "potential" else 1) for name, pointer in pointers.items()})
-            plan.enqueue_system(x, q, boxes[s], output)
-
-        self._each_on_device(door, positions, charges, view, q_view, boxes, bounds, written.get("forces"), enqueue)
+        self._each_on_device(door, positions, charges, view, q_view, boxes, bounds, written.get("forces"), partial(self._enqueue, door, boxes, wanted, written, block))
         if not door.writes:  # JAX's bytes: numbers of the host
             block = door.host(block).reshape(-1, BLOCK)
         block = block[:len(boxes)]
         return BatchStep(wanted, *DeviceStep.parts(block), arrays, block, door)
 
+    def _enqueue(self, door: Any, boxes: List[Optional[np.ndarray]], wanted: Wanted, arrays: Mapping[str, Any], block: Any, s: int, plan: Plan, at: int,
+                 x: View, q: View) -> None:
+        output = DeviceOutput(size=ctypes.sizeof(DeviceOutput))
+        DeviceStep.point(output, door.pointer(block) + 8 * BLOCK * s, wanted,
+                         {name: door.pointer(array) + at * (3 if name != "potential" else 1) for name, array in arrays.items()})
+        plan.enqueue_system(x, q, boxes[s], output)
+
+    def put(self, x: View, q: View, boxes: BoxLike, offsets: np.ndarray, wanted: Wanted, arrays: Mapping[str, View], block: View) -> Optional[_Look]:
+        """step of memory of a device (all particles, 3) and (all particles), put on its stream, with results to memory that is given.
+
+        boxes, offsets  of the host
+        arrays          by the names of out. There are forces where systems are checked
+        block           (systems, BLOCK) of float64, as of DeviceStep
+
+        Gives what looks at the results, where systems are checked: a function that takes one which gives what Door.sums does.
+        """
+        door: Any = library_of(x)
+        bounds, all_boxes = self._parts(x.shape[:-1], boxes, offsets)
+        return self._all_on_device(door, x, q, x, q, all_boxes, bounds, arrays.get("forces"), partial(self._enqueue, door, all_boxes, wanted, arrays, block))
+
     def _each_on_device(self, door: Any, positions: Any, charges: Any, view: View, q_view: View, boxes: List[Optional[np.ndarray]], bounds: np.ndarray,
                         felt: Any, put: Callable[[int, Plan, int, View, View], None]) -> None:
+        """Puts each system on the stream, and looks at the results at once."""
+        look = self._all_on_device(door, positions, charges, view, q_view, boxes, bounds, felt, put)
+        if look is not None:
+            look(partial(door.sums, positions, charges, felt, bounds, any(box is None for box in boxes)))
+
+    def _all_on_device(self, door: Any, positions: Any, charges: Any, view: View, q_view: View, boxes: List[Optional[np.ndarray]], bounds: np.ndarray,
+                       felt: Any, put: Callable[[int, Plan, int, View, View], None]) -> Optional[_Look]:
         """Puts each system on the stream by a plan that serves it. put does so for system s, of which arrays of the device begin that many bytes
         a number later, and is given views of its positions and charges. felt: the forces on the charges, to be looked at where there is an
-        accuracy.
+        accuracy. Gives what looks at them.
         """
         dtype = np.dtype(view.dtype)
         word = dtype.itemsize
@@ -426,9 +452,8 @@ class Batch:
                 used.append(found[0])
         door.finish(view)
         if self._accuracy is None or not used:
-            return
+            return None
 
-        # Once they are all under way, so that the device need not wait while the host looks at one after the other
         def compute(s: int, plan: Plan) -> Felt:
             if plan is not used[s].plan:
                 enqueue(s, plan)
@@ -444,24 +469,28 @@ class Batch:
             plan.enqueue_system(view._replace(pointer=door.pointer(moved)), q_view._replace(pointer=q_view.pointer + word * bound[s]), boxes[s], output)
             return door.host(forces)
 
-        sums = door.sums(positions, charges, felt, bounds, any(box is None for box in boxes)) if len(made) < len(boxes) else None
-        for s, box in enumerate(boxes):
-            one, kept = slice(bound[s], bound[s + 1]), used[s]
-            if sums is not None and s not in made:
-                kind = _check.kind_of_sums(bound[s + 1] - bound[s], sums[s, :5].tolist(), box, sums[s, 5:].tolist())
-                if not kind or kept.record.trusts(kind):
+        # Once they are all under way, so that the device need not wait while the host looks at one after the other
+        def look(sums_of: Callable[[], Optional[np.ndarray]]) -> None:
+            sums = sums_of() if len(made) < len(boxes) else None
+            for s, box in enumerate(boxes):
+                one, kept = slice(bound[s], bound[s + 1]), used[s]
+                if sums is not None and s not in made:
+                    kind = _check.kind_of_sums(bound[s + 1] - bound[s], sums[s, :5].tolist(), box, sums[s, 5:].tolist())
+                    if not kind or kept.record.trusts(kind):
+                        if kept in self._kept:
+                            self._use(kept)
+                        continue
+                x, sources = on_host("positions")[one], Sources(on_host("charges")[one])
+                if s in made:
                     if kept in self._kept:
-                        self._use(kept)
+                        self._made(kept, [], Felt(on_host("forces")[one]), self._accuracy, x, sources, box)
                     continue
-            x, sources = on_host("positions")[one], Sources(on_host("charges")[one])
-            if s in made:
-                if kept in self._kept:
-                    self._made(kept, [], Felt(on_host("forces")[one]), self._accuracy, x, sources, box)
-                continue
-            with _naming(s, len(boxes)):
-                found = self._find(kinds[s], len(x), box, 1)
-                found.sort(key=lambda other: other is not kept)
-                self._one(found, kinds[s], x, sources, box, partial(compute, s), partial(again, s))
+                with _naming(s, len(boxes)):
+                    found = self._find(kinds[s], len(x), box, 1)
+                    found.sort(key=lambda other: other is not kept)
+                    self._one(found, kinds[s], x, sources, box, partial(compute, s), partial(again, s))
+
+        return look
 
     def along(self, positions: Any, charges: Any, boxes: BoxLike, offsets: Optional[Sequence[int]], by_x: Any, by_q: Any) -> Optional[Tuple[Any, Any, Any]]:
         """Second derivatives of energies along a way of positions by_x and charges by_q. All are arrays of a device, of one library and one
@@ -478,21 +507,22 @@ class Batch:
         forces, potential = (door.empty(shape, view.dtype, view.device) for shape in (view.shape, q_view.shape))
         energies = door.empty((max(1, len(all_boxes)),), "float64", view.device)
         felt = None if self._accuracy is None else door.empty(view.shape, view.dtype, view.device)
-        to = [door.pointer(array) for array in (forces, potential, energies)]
-        to_felt = 0 if felt is None else door.pointer(felt)
-
-        def enqueue(s: int, plan: Plan, at: int, x: View, q: View) -> None:
-            if not _mixed.has_dipoles(plan):
-                raise _NoDipoles
-            plan.enqueue_system(x, q, all_boxes[s], DeviceAlong(
-                size=ctypes.sizeof(DeviceAlong), u=ways[0].pointer + 3 * at, w=ways[1].pointer + at, force=to[0] + 3 * at, potential=to[1] + at,
-                felt=to_felt + 3 * at if to_felt else None, energy=to[2] + 8 * s), "enqueue_along")
-
+        to = tuple(0 if array is None else door.pointer(array) for array in (forces, potential, energies, felt))
         try:
-            self._each_on_device(door, positions, charges, view, q_view, all_boxes, bounds, felt, enqueue)
+            self._each_on_device(door, positions, charges, view, q_view, all_boxes, bounds, felt, partial(_enqueue_along, all_boxes, ways, to))
         except _NoDipoles:
             return None
         return forces, potential, energies[:len(all_boxes)]
+
+    def put_along(self, x: View, q: View, boxes: BoxLike, offsets: np.ndarray, ways: Tuple[View, View], out: Sequence[Optional[View]]) -> Optional[_Look]:
+        """along of memory of a device, as put. out: memory for the three results, and for forces where systems are checked."""
+        door: Any = library_of(x)
+        bounds, all_boxes = self._parts(x.shape[:-1], boxes, offsets)
+        to = tuple(0 if view is None else view.pointer for view in out)
+        try:
+            return self._all_on_device(door, x, q, x, q, all_boxes, bounds, out[3], partial(_enqueue_along, all_boxes, ways, to))
+        except _NoDipoles:
+            raise Error("GMXFMM_ERROR_UNSUPPORTED", "the plan takes no dipoles") from None
 
     def mixed(self, positions: np.ndarray, charges: np.ndarray, boxes: List[Optional[np.ndarray]], bounds: np.ndarray, by_x: np.ndarray,
               by_q: np.ndarray, strain: bool, device: int = -1, door: Any = None, dipoles: Optional[np.ndarray] = None,
@@ -656,6 +686,15 @@ def _length_of_way(x: np.ndarray, sources: Sources, box: Optional[np.ndarray], b
     if box is not None:
         far.append(np.abs(by_box).max() / np.abs(box).max())
     return float(max(far))
+
+
+def _enqueue_along(boxes: List[Optional[np.ndarray]], ways: Tuple[View, View], to: Sequence[int], s: int, plan: Plan, at: int, x: View, q: View) -> None:
+    """Puts the second derivatives of system s on the stream. to: addresses of forces, potentials, energies, and forces that are felt or 0."""
+    if not _mixed.has_dipoles(plan):
+        raise _NoDipoles
+    plan.enqueue_system(x, q, boxes[s], DeviceAlong(
+        size=ctypes.sizeof(DeviceAlong), u=ways[0].pointer + 3 * at, w=ways[1].pointer + at, force=to[0] + 3 * at, potential=to[1] + at,
+        felt=to[3] + 3 * at if to[3] else None, energy=to[2] + 8 * s), "enqueue_along")
 
 
 def _change(plan: Plan, sources: Sources, box: Optional[np.ndarray]) -> None:

@@ -2,6 +2,7 @@
 """What the functions of PyTorch and JAX have in common: objects that are kept, shapes, derivatives by cells, and second derivatives."""
 from __future__ import annotations
 
+import threading
 from collections import OrderedDict
 from typing import Any, Callable, Dict, List, Mapping, Optional, Sequence, Tuple
 
@@ -38,6 +39,7 @@ class Keeper:
         self._make = make
         self._kept: "OrderedDict[Tuple, Any]" = OrderedDict()
         self._last: Tuple[Dict[str, Any], Any] = {}, None  # parts of the options used last, and their object
+        self._lock = threading.Lock()  # programs of JAX ask in threads of their own
 
     def of(self, options: Mapping[str, Any]) -> Any:
         parts, (last, found) = {name: _part(value) for name, value in options.items()}, self._last
@@ -49,12 +51,13 @@ class Keeper:
 
     def _by_key(self, parts: Mapping[str, Any], options: Mapping[str, Any]) -> Any:
         key = (*((name, _key(part)) for name, part in sorted(parts.items())),)
-        found = self._kept.pop(key, None)
-        if found is None:
-            found = self._make(**options)
-            while len(self._kept) >= _MOST:
-                self._kept.popitem(last=False)[1].batch.close()
-        self._kept[key] = found
+        with self._lock:
+            found = self._kept.pop(key, None)
+            if found is None:
+                found = self._make(**options)
+                while len(self._kept) >= _MOST:
+                    self._kept.popitem(last=False)[1].batch.close()
+            self._kept[key] = found
         return found
 
 
@@ -90,7 +93,7 @@ def by_cell(library: Any, unit: Any, cells: Any, virial: Any, moved: Any, period
     """Derivatives of the energies by the vectors of the cells, with the positions as they are. That by a strain of both is 2 virial. The part of
     the positions, -sum F x, is taken off. The rest is that of the rows of the cell.
 
-    library  of the arrays: numpy or torch
+    library  of the arrays: numpy, torch or jax.numpy
     unit     (3, 3), the unit matrix
     cells, virial, moved
              (systems, 3, 3); moved is sum F (x) x

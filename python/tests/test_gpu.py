@@ -585,6 +585,76 @@ class Differentiated(WithTorch, unittest.TestCase):
 
 
 @unittest.skipIf(REASON, REASON)
+class DifferentiatedByJax(unittest.TestCase):
+    """The function of JAX on the device, against that on the CPU."""
+
+    def setUp(self):
+        self.jax = library("jax")
+        self.gpu, self.host = self.jax.devices()[0], self.jax.devices("cpu")[0]
+        before = self.jax.config.jax_enable_x64
+        self.jax.config.update("jax_enable_x64", True)
+        self.addCleanup(self.jax.config.update, "jax_enable_x64", before)
+
+    def results(self, called, by, ways, **keywords):
+        """Energies, slopes, and products of second derivatives with ways."""
+        jax = self.jax
+
+        def energy(*given):
+            return called(*given, **keywords).sum()
+
+        def product(*given):
+            return sum(jax.numpy.vdot(slope, way) for slope, way in zip(jax.grad(energy, by)(*given), ways))
+
+        return lambda *given: (*jax.value_and_grad(energy, by)(*given), jax.grad(product, by)(*given))
+
+    def compare(self, *given, accuracy=1e-8, kind=np.float64, by=(0, 1), most=1e-6, **keywords):
+        from gmxfmm.jax import Coulomb
+        ways = [np.random.default_rng(5).normal(size=np.shape(given[k])) for k in by]
+        expected = self.results(Coulomb(accuracy=1e-9), by, ways, **keywords)(*(self.jax.device_put(one, self.host) for one in given))
+        function = self.results(Coulomb(accuracy=accuracy), by, ways, **keywords)
+        for program in (function, self.jax.jit(function)):
+            found = program(*(self.jax.device_put(one.astype(kind), self.gpu) for one in given))
+            for one, other in zip(self.jax.tree_util.tree_leaves(found), self.jax.tree_util.tree_leaves(expected)):
+                self.assertEqual({device.platform for device in one.devices()}, {"gpu"})
+                self.assertLess(np.linalg.norm(np.asarray(one) - np.asarray(other)), most * np.linalg.norm(other))
+
+    def test_is_that_of_the_host(self):
+        x, q = melt(4)
+        cell = 4 * (np.eye(3) + 0.05 * np.random.default_rng(1).normal(size=(3, 3)))
+        self.compare(x, q, cell)
+        self.compare(x, q)
+        self.compare(x, q, cell, by=(0, 1, 2))
+        self.compare(x, q, cell, kind=np.float32, accuracy=1e-4, most=1e-3)
+        self.compare(np.array([x, x + 0.1]), np.array([q, 2 * q]), cell)
+        self.compare(np.concatenate([x, x[:48]]), np.concatenate([q, q[:48]]), cell, offsets=(0, 64, 112))
+        self.compare(x, q, cell, dipoles=np.random.default_rng(2).normal(0, 0.1, x.shape), accuracy=1e-7, most=1e-5)
+
+    def test_arrays_stay(self):
+        """With a cell that is a constant nothing is copied, and with an accuracy sums of a known kind."""
+        from gmxfmm import _arrays, jax as function
+        jax, (x, q) = self.jax, melt(8)
+        for options, most in (({"measure": False}, 0), ({"accuracy": 1e-3}, 500)):
+            called, copied = function.Coulomb(**options), []
+            at, charges = (jax.device_put(one, self.gpu) for one in (x, q))
+            program = jax.jit(lambda x, q: jax.grad(lambda x: jax.numpy.sum(jax.grad(called)(x, q, 8 * np.eye(3)) ** 2))(x))
+            for _ in range(40):
+                jax.block_until_ready(program(at, charges))
+            real = _arrays.fetch
+
+            def fetch(pairs):
+                copied.append(sum(array.nbytes for _, array in pairs))
+                real(pairs)
+
+            with mock.patch.object(_arrays, "fetch", fetch), mock.patch.object(function, "fetch", fetch), jax.transfer_guard("disallow"):
+                sizes = []
+                for _ in range(8):  # one in eight is checked
+                    copied.clear()
+                    jax.block_until_ready(program(at, charges))
+                    sizes.append(sum(copied))
+            self.assertLessEqual(min(sizes), most, f"{options} {sizes}")
+
+
+@unittest.skipIf(REASON, REASON)
 class HostArrays(unittest.TestCase):
     def test_a_plan_of_the_device_takes_them(self):
         x, q = melt(6)

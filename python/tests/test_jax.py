@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 """The function of JAX, on the CPU: derivatives against differences and sums over pairs, transforms, errors."""
 import copy
+import subprocess
+import sys
 import unittest
 from concurrent.futures import ThreadPoolExecutor
 
@@ -182,6 +184,24 @@ class SecondDerivatives(Case):
             jax.jit(jax.grad(loss, of))(x, q, 4 * np.eye(3))
         self.assertEqual(asked, [False, False, True])
 
+    def test_forward_mode(self):
+        """Slopes along ways, and second derivatives in each order of the modes, one by one and of many systems."""
+        x, q = melt(2)
+        mu = self.random.normal(0, 0.1, x.shape)
+        called = Coulomb(accuracy=1e-10)
+        for function, given, by in ((lambda x, q, cell: called(x, q, cell), (x, q, skew(2)), (0, 1, 2)),
+                                    (lambda x, q, mu: called(x, q, skew(2), dipoles=mu), (x, q, mu), (1, 2)),
+                                    (lambda x, q: called(jnp.concatenate([x, x]), jnp.concatenate([q, 2 * q]), skew(2), (0, 8, 16))[1], (x, q), (0, 1))):
+            ways = tuple(self.random.normal(size=one.shape) if k in by else np.zeros(one.shape) for k, one in enumerate(given))
+            with self.subTest(by=by, arrays=len(given)):
+                slopes = jax.grad(function, by)(*given)
+                along = jax.jvp(function, given, ways)[1]
+                self.hold(along, sum(jnp.vdot(slope, ways[k]) for slope, k in zip(slopes, by)))
+                self.hold(jax.jvp(jax.grad(function, by), given, ways)[1],
+                          jax.grad(lambda *at: sum(jnp.vdot(s, ways[k]) for s, k in zip(jax.grad(function, by)(*at), by)), by)(*given), 1e-6)
+                self.hold(jax.grad(lambda *at: jax.jvp(function, at, ways)[1], by)(*given), jax.jvp(jax.grad(function, by), given, ways)[1], 1e-6)
+                self.hold(jax.jit(jax.jacfwd(jax.grad(function, 1), by))(*given), jax.jacrev(jax.grad(function, 1), by)(*given), 1e-6)
+
     def test_third_are_refused_by_name(self):
         x, q = melt(2)
         function = Coulomb(accuracy=1e-5)
@@ -284,6 +304,26 @@ class Errors(Case):
         with self.assertLogs("jax._src.callback"), self.assertRaisesRegex(Exception, "position of particle 0 is .*not finite"):
             function(np.nan * x, q).block_until_ready()
         self.assertTrue(np.isfinite(function(x, q)))
+
+
+QUEUED = """
+import jax, numpy as np
+from gmxfmm.jax import Coulomb
+x = 13 * np.random.default_rng(0).random((2000, 3), dtype=np.float32)
+q = np.where(np.arange(2000) % 2, 1, -1).astype(np.float32)
+function = jax.jit(jax.value_and_grad(Coulomb(measure=False)))
+for k in range(30):
+    last = function(x + np.float32(1e-4 * k), q)
+"""
+
+
+@unittest.skipIf(jax is None, "there is no JAX here")
+class Exit(unittest.TestCase):
+    def test_programs_may_be_queued(self):
+        """Python ends with a program that calls it back: it waits for that first, also where nothing has its results."""
+        for end in ("", "del last"):
+            done = subprocess.run([sys.executable, "-c", QUEUED + end], capture_output=True, text=True, timeout=120)
+            self.assertEqual((done.returncode, done.stderr), (0, ""))
 
 
 if __name__ == "__main__":
