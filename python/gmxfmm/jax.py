@@ -203,7 +203,7 @@ class _Caller:
     def answer(self, call: "_Call") -> None:
         """What a program calls. Where systems are checked, it does so twice: then with sums of the results, to look at those."""
         there, here = (self._energies_there, self._energies_here) if call.kind == "energies" else (self._second_there, self._second_here)
-        with self._lock:
+        with self._lock, _locks.setdefault(call.x.device, threading.Lock()):
             self._follow(call.x)
             look: Any = self._looks.pop(call.place, None) if call.sums is not None else None
             if look is None:
@@ -259,6 +259,8 @@ def _is_done(_: Any) -> None:
 
 _callers: "WeakValueDictionary[str, _Caller]" = WeakValueDictionary()  # by what programs call them
 _options_of: Dict[str, Mapping[str, Any]] = {}  # of those, also when they are gone
+# Of devices. A plan records steps to time them when it is made, which fails where another thread waits for the whole device.
+_locks: Dict[int, threading.Lock] = {}
 
 
 class _Call:
@@ -370,18 +372,35 @@ def _back(function: Callable, like: Any, *arguments: Any) -> Any:
     leaves = jax.tree_util.tree_leaves(arguments)
     if any(isinstance(one, jax.core.Tracer) for one in leaves):
         return jax.pure_callback(function, like, *arguments, vmap_method="broadcast_all")
-    with jax.default_device(next(iter(leaves[0].devices()))):
-        return jax.tree_util.tree_map(jnp.asarray, function(*arguments))
+    devices, is_committed = _devices(leaves)
+    with jax.default_device(devices[0]):
+        found = jax.tree_util.tree_map(jnp.asarray, function(*arguments))
+    return jax.device_put(found, devices[0]) if is_committed and len(devices) == 1 else found
+
+
+def _devices(arrays: Sequence[Any]) -> Tuple[List[Any], bool]:
+    """Where JAX computes with arrays: on the devices that some are committed to, or else on the default one; and whether some are."""
+    found = {device for one in arrays if isinstance(one, jax.Array) and one.committed for device in one.devices()}
+    default: Any = jax.config.jax_default_device
+    return ([*found], True) if found else ([jax.devices(default)[0] if default is None or isinstance(default, str) else default], False)
+
+
+def _inside(array: Any) -> Any:
+    """The array that vmap, without jit, has put into a tracer, whose class is not public; a tracer where there is none yet."""
+    while type(array).__name__ == "BatchTracer" and hasattr(array, "val"):
+        array = array.val
+    return array
 
 
 def _by_place(on_host: Callable, on_device: Callable, arguments: Tuple) -> Any:
     """Calls what belongs to the place of the arrays, which a program knows when it is compiled."""
     if not _has_interface():
         return on_host(*arguments)
-    leaves = jax.tree_util.tree_leaves(arguments)
+    leaves = [_inside(one) for one in jax.tree_util.tree_leaves(arguments)]
     if any(isinstance(one, jax.core.Tracer) for one in leaves):
         return lax.platform_dependent(*arguments, default=on_host, cuda=on_device)
-    return on_host(*arguments) if next(iter(leaves[0].devices())).platform == "cpu" else on_device(*arguments)
+    # of arrays of several places JAX tells what is wrong
+    return (on_host if all(device.platform == "cpu" for device in _devices(leaves)[0]) else on_device)(*arguments)
 
 
 def _like(array: Any) -> Any:
