@@ -2,8 +2,11 @@
 """Programs of JAX for a GPU, on the CPU: XLA calls the functions that it would call on a GPU. The host's memory stands for that of a device, and plans of
 the host for those of one. test_gpu.py has the GPU."""
 import ctypes
+import time
 import unittest
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
+from types import SimpleNamespace
 from unittest import mock
 
 import numpy as np
@@ -57,8 +60,6 @@ def enqueue_system(plan, x, q, box, output, what="enqueue"):
 
 def plan_of_host(*arguments, device=None, device_id=None, **options):
     return gmxfmm.Plan(*arguments, **options)
-
-
 
 
 @unittest.skipIf(jax is None or jax.__version_info__ < (0, 8), "there is no JAX 0.8 or newer here")
@@ -166,7 +167,77 @@ class Programs(Case):
             self.assertLessEqual(max(self.fetched, default=0), most)
             self.assertFalse(self.sent)
 
+    def test_threads(self):
+        """Objects of their own, whose plans are made at the same time, and one of all threads."""
+        x, q = melt(4)
+        expected = jax.grad(Coulomb(accuracy=1e-8))(x, q, skew(4))
+        for objects in ([Coulomb(accuracy=1e-8)] * 3, [Coulomb(accuracy=1e-8) for _ in range(3)]):
+            with ThreadPoolExecutor(3) as threads:
+                for slopes in threads.map(lambda called: [jax.jit(jax.grad(called))(x, q, skew(4)) for _ in range(4)], objects):
+                    np.testing.assert_allclose(slopes, 4 * [expected], atol=1e-6)
+
+    def test_plans_of_a_device_are_made_one_after_the_other(self):
+        x, q = melt(4)
+        busy, together, real = [], [], plan_of_host
+
+        def plan(*arguments, **options):
+            busy.append(0)
+            together.append(len(busy))
+            time.sleep(0.02)
+            made = real(*arguments, **options)
+            busy.pop()
+            return made
+
+        with mock.patch.object(_batch, "Plan", plan), ThreadPoolExecutor(4) as threads:
+            list(threads.map(lambda called: jax.block_until_ready(jax.jit(called)(x, q, skew(4))), [Coulomb(measure=False) for _ in range(4)]))
+        self.assertEqual(together, 4 * [1])
+
     def test_what_fails_is_told(self):
         x, q = melt(4)
         with self.assertRaisesRegex(Exception, "offsets: they go from"):
             jax.block_until_ready(jax.jit(Coulomb(measure=False))(x, q, None, jnp.array([0, 60])))
+
+
+@unittest.skipIf(jax is None or jax.__version_info__ < (0, 8), "there is no JAX 0.8 or newer here")
+class Places(Case):
+    """What is called where JAX has a GPU, its default, beside the CPU."""
+
+    def setUp(self):
+        super().setUp()
+        real = function._devices
+        default = [SimpleNamespace(platform="gpu")], False
+        patches = ExitStack()
+        self.addCleanup(patches.close)
+        for name, value in (("_devices", lambda arrays: real(arrays) if real(arrays)[1] else default), ("_has_interface", lambda: True)):
+            patches.enter_context(mock.patch.object(function, name, value))
+
+    def place(self, *arrays):
+        return function._by_place(lambda *_: "host", lambda *_: "device", arrays)
+
+    def test_arrays_that_are_committed_decide(self):
+        free, host = jnp.ones(3), jax.device_put(jnp.ones(3), jax.devices("cpu")[0])
+        for arrays, expected in (((free, None, free), "device"), ((free, None, host), "host"), ((host, free), "host"), ((host, host), "host"),
+                                 ((np.ones(3), host), "host"), ((np.ones(3), np.ones(3)), "device")):
+            self.assertEqual(self.place(*arrays), expected)
+        self.assertEqual([jax.vmap(lambda one: self.called(one, free))(one)[0] for one in (free, host)], [1, 0])
+
+    def called(self, *arrays):
+        return jnp.ones(()) if self.place(*arrays) == "device" else jnp.zeros(())
+
+    def test_arrays_of_the_host_stay_there(self):
+        """Also where constants and zeros are where JAX makes them, and none of these functions is for the GPU."""
+        x, q = melt(2)
+        given = [jax.device_put(one, jax.devices("cpu")[0]) for one in (x, q, skew(2))]
+        called = Coulomb(accuracy=1e-8)
+
+        def products(*given):
+            return jax.grad(lambda *a: jnp.vdot(jax.grad(called)(*a), np.ones(a[0].shape)), (0, 1, 2))(*given)
+
+        fails = mock.Mock(side_effect=AssertionError("of the device"))
+        with mock.patch.object(function, "_energies_of_program", fails), mock.patch.object(function, "_second_of_program", fails):
+            found = products(*given)
+            many = jax.vmap(lambda x: jax.grad(called)(x, *given[1:]))(jnp.stack([given[0], given[0]]))
+        self.assertTrue(all(one.committed for one in found))
+        with mock.patch.object(function, "_has_interface", lambda: False):
+            self.hold(found, products(*given))
+            self.hold(many[1], jax.grad(called)(*given))
