@@ -33,9 +33,9 @@ class KeyValueTreeObject;
  * than half the time of a step.
  */
 constexpr double c_fmmMaxTimeInCellsOnCpu = 0.0201, c_fmmMaxTimeInCellsOnGpu = 0.0501;
-/*! \brief Steps that an assignment between pair searches takes on a GPU, beside those that still have the old cells
+/*! \brief Steps that still have the old cells on a GPU when an assignment between pair searches has begun
  *
- * In small systems it takes longer than a step.
+ * In small systems it takes longer than a step, which would wait for it.
  */
 constexpr int c_fmmStepsOfAssignmentOnGpu = 4;
 
