@@ -265,7 +265,7 @@ PY
         export GMXFMM_GMX_D=$INSTALL_PREFIX/bin/gmx_d
         if command -v mpicxx >/dev/null; then
             step "GROMACS: build for MPI"
-            GMXFMM_OPTIMIZE=off scripts/build-gromacs.sh mpi
+            GMXFMM_OPTIMIZE=off GMXFMM_GPU=off scripts/build-gromacs.sh mpi
             export GMXFMM_GMX_MPI=$INSTALL_PREFIX/bin/gmx_mpi
         fi
     fi
