@@ -79,6 +79,8 @@ def main():
     folder = work_folder()
     system, title = make_system(gmx, folder, name)
     title += f", {GPUS} GPU{'s' * (GPUS > 1)}" if ON_GPU else ""
+    if gmx.has_processes:
+        title += ", processes" + ", positions by the host" * ("GMX_DISABLE_DIRECT_GPU_COMM" in os.environ)
     base = changed(system.mdp, nsteps=steps)
     gmx.grompp(folder, {**base, **FMM}, system, name="choose")
     choose = ["-fmm", "gpu", "-gpu_id", "0", "-ntmpi", "1", "-ntomp", str(min(16, CORES)), "-nb", "gpu"] if ON_GPU else []

@@ -34,15 +34,25 @@ fi
 rm -rf "$bundle"
 mkdir -p "$bundle/bin" "$bundle/lib" "$bundle/top" "$bundle/regression"/{complex,freeenergy}
 strip -o "$bundle/bin/gmx" "$gmx"
+programs=("$gmx")
+# A gmx_mpi of Open MPI takes that along: mpirun, and the components that it opens, but those for networks.
+if ldd "$gmx" | grep 'libmpi[.]so' >/dev/null; then
+    mkdir -p "$bundle/mpi"
+    cp -L "$(command -v mpirun)" "$bundle/bin/"
+    cp -rL "$(ompi_info --parsable --path pkglibdir | cut -d: -f3)" "$bundle/mpi/components"
+    cp -rL "$(ompi_info --parsable --path pkgdatadir | cut -d: -f3)" "$bundle/mpi/data"
+    rm -f "$bundle"/mpi/components/*_{ucx,ofi,openib,psm,psm2}.so
+    programs+=("$bundle/bin/mpirun" "$bundle"/mpi/components/*.so)
+fi
 # All shared libraries but those of the C library, which belong to the other machine's loader, and CUDA's own.
-ldd "$gmx" | awk '$2 == "=>" && $3 ~ /^\// && $1 !~ /^(libc|libm|libdl|librt|libpthread|libcufft|libcuda)\./ { print $3 }' |
+ldd "${programs[@]}" | awk '$2 == "=>" && $3 ~ /^\// && $1 !~ /^(libc|libm|libdl|librt|libpthread|libcufft|libcuda)\./ { print $3 }' | sort -u |
     while read -r library; do cp -L "$library" "$bundle/lib/"; done
 strip "$bundle"/lib/*
 compile_timeline "$bundle/lib"
 # Programs and libraries travel packed, and are unpacked where they are used.
-tar -C "$bundle" -cf - bin lib | xz --lzma2=preset=2,dict=128MiB >"$bundle/programs.tar.xz"
+tar -C "$bundle" -cf - $(cd "$bundle" && ls -d bin lib mpi 2>/dev/null) | xz --lzma2=preset=2,dict=128MiB >"$bundle/programs.tar.xz"
 sha256sum <"$bundle/programs.tar.xz" >"$bundle/programs.sha256"
-rm -r "${bundle:?}"/{bin,lib}
+rm -rf "${bundle:?}"/{bin,lib,mpi}
 cp -r "$top"/{oplsaa,gromos43a1,amber99,amber99sb}.ff "$top/spc216.gro" "$top"/*.dat "$bundle/top/"
 for name in swap_z octahedron nbnxn_vsite; do cp -r "$regression/complex/$name" "$bundle/regression/complex/"; done
 for name in restraints coulandvdwsequential_coul coulandvdwtogether transformAtoB relative; do

@@ -7,7 +7,8 @@
 #              nstlist by times
 #   perturbed  perturbed charges: energies, derivatives, forces, runs
 #   devices    one and several GPUs: the same bits; parts of one GPU where there is one
-#   ranks      several ranks on one GPU, and with one each; one of its parts: ranks-forces ranks-runs ranks-coupling ranks-parts ranks-each
+#   ranks      several ranks on one GPU, and with one each (processes where the bundle is of a gmx_mpi: GMXFMM_GMX of
+#              make-mdrun-bundle.sh); one of its parts: ranks-forces ranks-runs ranks-coupling ranks-parts ranks-each
 #              ranks-choice
 #   graphs     whole steps as GPU graphs (GMX_CUDA_GRAPH), with GROMACS 2026.3
 #   drift      100 ps at constant energy; 1,000,000 steps
@@ -72,6 +73,8 @@ if ! cmp -s "$bundle/programs.sha256" "$work/programs.sha256"; then
     cp "$bundle/programs.sha256" "$work/"
 fi
 export LD_LIBRARY_PATH=$work/lib:/usr/local/cuda/lib64:${LD_LIBRARY_PATH:-} PYTHONDONTWRITEBYTECODE=1 PYTHONUNBUFFERED=1
+# Open MPI, where the bundle has it, finds its parts here
+export PATH=$work/bin:$PATH OPAL_PKGLIBDIR=$work/mpi/components OPAL_PKGDATADIR=$work/mpi/data
 export GMXLIB=$bundle/top GMXFMM_GMX=$work/bin/gmx GMXFMM_REGRESSION=$bundle/regression GMXFMM_WORK=$work
 export GMXFMM_MEMBRANE_PROTEIN=$bundle/membrane-protein.tar.xz
 export GMXFMM_BENCHMARK_COMMAND=$command_line GMXFMM_BENCHMARK_COMMIT
@@ -84,6 +87,8 @@ fi
 "$GMXFMM_GMX" --version | grep -E 'GROMACS version|GPU support|SIMD|CUDA' || true
 version=$("$GMXFMM_GMX" --version | sed -n 's/^GROMACS version: *\([0-9]*[.][0-9]*\).*/\1/p')
 suffix=$([ "$version" = 2022.5 ] || echo "-$version")
+# what the ranks of this gmx are
+ranks=$("$GMXFMM_GMX" --version | grep '^MPI library: *MPI' >/dev/null && echo processes || echo ranks)
 status=0
 
 # What is left of the time, in seconds, at least one.
@@ -148,8 +153,8 @@ for part in "${parts[@]}"; do
             timeout "$(left)" python3 benchmarks/mdrun_gpus.py "$GMXFMM_GMX" "$out/gpus$suffix.json" $systems --work "$work/gpus" \
                 --best-of "$best" --limit "$(left)" ${GMXFMM_BENCHMARK_OPTIONS:-} || status=1
             ;;
-        ranks) tests ranks domains_gpu.py ;;
-        ranks-*) tests "$part" domains_gpu.py "${part#ranks-}" ;;
+        ranks) tests "$ranks" domains_gpu.py ;;
+        ranks-*) tests "$ranks-${part#ranks-}" domains_gpu.py "${part#ranks-}" ;;
         speed-*)
             echo "== $part"
             # shellcheck disable=SC2086

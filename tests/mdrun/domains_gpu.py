@@ -2,12 +2,11 @@
 """mdrun on several ranks that share one GPU, or have one each: forces, energies and pressure of one rank, and runs.
 
 domains_gpu.py [SECTION]...   sections: forces, runs, coupling, parts, each, choice (default: all). Needs a GPU.
-Frames are those of a run of no steps on two ranks, as in domains.py. GMXFMM_RANKS: numbers of ranks (default: 2 4 8). A run that
+Where GMXFMM_GMX is a gmx_mpi, ranks are processes; else they are threads. Frames are those of a run of no steps on two ranks, as in domains.py. GMXFMM_RANKS: numbers of ranks (default: 2 4 8). A run that
 takes longer than GMXFMM_RUN_SECONDS (default 60) has failed.
 """
 import os
 import re
-import stat
 import sys
 
 from harness import (COUPLING, FMM, Failure, Gmx, changed, charmm_water, chosen_settings, complaint, environment, fmm_on, fmm_parameters, gpus, main, make_frames, need,
@@ -26,12 +25,8 @@ VIRIALS = [f"Pres-{a}{b}" for a in "XYZ" for b in "XYZ"]
 class Limited(Gmx):
     """gmx whose mdrun may take so long; where it fails the ends of what it printed and of its log are printed."""
 
-    def __init__(self, path, folder):
-        script = os.path.join(folder, "gmx-limited")
-        with open(script, "w") as out:
-            out.write(f'#!/bin/sh\nexec timeout -k 5 {os.environ.get("GMXFMM_RUN_SECONDS", "60")} "{path}" "$@"\n')
-        os.chmod(script, os.stat(script).st_mode | stat.S_IXUSR)
-        super().__init__(script)
+    def command(self, command):
+        return ["timeout", "-k", "5", os.environ.get("GMXFMM_RUN_SECONDS", "60"), *super().command(command)]
 
     def __call__(self, *command, folder, stdin="", env=None):
         try:
@@ -91,9 +86,13 @@ def divided(cells):
     return ["-dd", *cells.split()] if cells else []
 
 
-def is_on_ranks(checks, what, log, ranks):
-    checks.that(fmm_on(log, "GPU") and f"FMM: the first of {ranks} ranks computes it for all" in " ".join(log.split()),
+def is_on_ranks(checks, what, log, ranks, env=()):
+    told = " ".join(log.split())
+    checks.that(fmm_on(log, "GPU") and f"FMM: the first of {ranks} ranks computes it for all" in told,
                 f"{what}: md.log says that the first rank computes the FMM on the GPU")
+    by_host = re.search(r"Those of (\d+) ranks? go by the host's memory", told)
+    wanted = ranks - 1 if gmx.has_processes and "GMX_DISABLE_DIRECT_GPU_COMM" in env else 0
+    checks.that((int(by_host.group(1)) if by_host else 0) == wanted, f"{what}: positions of {wanted} ranks go by the host, as md.log says")
 
 
 def same_as_one_rank(checks, what, system, rank_counts, flexible=False):
@@ -204,10 +203,12 @@ def runs(checks):
 
     def one(c, what, ranks, options, env):
         frames, rows, log = run("start", ranks, options, env)
-        is_on_ranks(c, what, log, ranks)
+        is_on_ranks(c, what, log, ranks, env)
         c.that(("update and constrain coordinates on the GPU" in log) == ("gpu" in options), f"{what}: md.log says where the update is")
         if ranks == 2:  # domains of more may be too small for it
-            c.that(("GPU direct communication will be used" in log) == (env == DIRECT), f"{what}: md.log says where the halo is")
+            # mdrun gives the memory of GPUs to threads, and to an MPI library that takes it
+            direct = env == DIRECT and not gmx.has_processes
+            c.that(("GPU direct communication will be used" in log) == direct, f"{what}: md.log says where the halo is")
         c.below(f"{what}: positions after 10 steps, in which atoms moved by {moved:.3f} nm, RMS difference to one rank",
                 rms_distance(frames[1].x, first[1].x, first[0].box), 2e-4 * moved, "nm", "rounding, and chaos growing it")
         worst = max(abs(a[t] - b[t]) for a, b in zip(rows[:3], first_rows[:3]) for t in VIRIALS)
@@ -249,7 +250,10 @@ def coupling(checks):
 
 
 def parts(checks):
-    """The first rank's plan over the GPUs of all ranks; here one of them stands for several."""
+    """The first rank's plan over the GPUs of all ranks that are threads; here one of them stands for several."""
+    if gmx.has_processes:
+        print("SKIP parts: of processes the first has a plan on its GPU alone", flush=True)
+        return
     folder = work_folder("parts-water")
     system = water(gmx, folder, (2, 3, 3))
     mdp = plain(system, rcoulomb=0.8, rvdw=0.8, nsteps=100, nstxout=10, nstvout=10, nstfout=10, nstenergy=5, nstcalcenergy=5)
@@ -298,8 +302,8 @@ def each(checks):
         told = re.search(r"FMM: a step of it takes .*", log)
         used = re.search(r"precision on the (GPUs?(?: \(near field: .*?\))?)", " ".join(log.split()))
         number = used.group(1).split("; far field")[0].count(" on ") or 1 if used else 0  # GPUs that have a share of the near field
-        wanted = {"": (1, ranks), "all": (ranks,), "one": (1,)}[used_by]
-        c.that(number in wanted and bool(told) == (used_by == ""),
+        wanted = {"": (1, ranks), "all": (ranks,), "one": (1,)}["one" if gmx.has_processes else used_by]
+        c.that(number in wanted and bool(told) == (used_by == "" and not gmx.has_processes),
                f"{what}: on the {used.group(1) if used else '?'}; {told.group(0) if told else 'no choice by times'}")
         c.below(f"{what}: forces at the start, RMS difference to one rank over RMS", rms_difference(frames[0].f, one[0][0].f) / rms(one[0][0].f), 1e-5, "",
                 "single precision, coordinates wrapped into the box")
@@ -347,7 +351,7 @@ SECTIONS = {"forces": forces, "runs": runs, "coupling": coupling, "parts": parts
 def test(checks):
     global gmx
     need_gpu(found)
-    gmx = Limited(found.path, work_folder())
+    gmx = Limited(found.path)
     for name in sys.argv[1:] or SECTIONS:
         attempt(checks, name, SECTIONS[name])
 

@@ -13,6 +13,7 @@ Environment (run-tests.sh sets it):
 import array
 import contextlib
 import datetime
+import functools
 import itertools
 import json
 import math
@@ -39,16 +40,35 @@ class Failure(Exception):
 
 # ---------------------------------------------------------------------------------------------------------------- running
 
+def launcher():
+    """mpirun as root, as in a container, and with more ranks than cores."""
+    mpirun = shutil.which("mpirun") or skip("there is no mpirun in PATH")
+    version = subprocess.run([mpirun, "--version"], capture_output=True, text=True).stdout
+    return [mpirun, *(["--allow-run-as-root", "--oversubscribe", "--bind-to", "none"] if "Open MPI" in version or "OpenRTE" in version else [])]
+
+
 class Gmx:
     """One gmx program."""
 
     def __init__(self, path):
         self.path = path
 
+    @functools.cached_property
+    def has_processes(self):
+        """Whether it is built for an MPI library, so that its ranks are processes."""
+        return re.search(r"^MPI library: +MPI", self.run(["--version"], "/tmp", log=False)[1], re.M) is not None
+
+    def command(self, command):
+        """The whole command of `gmx command...`: ranks that are processes are started by mpirun."""
+        if "-ntmpi" not in command or not self.has_processes:
+            return [self.path, *command]
+        at = command.index("-ntmpi")
+        return [*launcher(), "-n", command[at + 1], self.path, *command[:at], *command[at + 2:]]
+
     def run(self, command, folder, stdin="", env=None, log=True):
         """Runs `gmx command...` in folder; returns (status, output). The output is also in folder/<subcommand>.out."""
         full = {**os.environ, "GMX_MAXBACKUP": "-1", "GMX_NO_QUOTES": "1", **(env or {})}
-        done = subprocess.run([self.path, *command], cwd=folder, input=stdin, env=full, text=True, errors="replace",
+        done = subprocess.run(self.command(list(command)), cwd=folder, input=stdin, env=full, text=True, errors="replace",
                               stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
         if log:
             with open(os.path.join(folder, command[0] + ".out"), "w") as out:

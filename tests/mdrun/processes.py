@@ -5,24 +5,16 @@ Needs GMXFMM_GMX_MPI (scripts/build-gromacs.sh mpi) and its mpirun in PATH.
 """
 import os
 import re
-import shutil
 import signal
 import subprocess
 import time
 
-from harness import FMM, changed, main, need, read_log, read_trr, rms_difference, skip, water, work_folder
+from harness import FMM, changed, launcher, main, need, read_log, read_trr, rms_difference, water, work_folder
 
 gmx, gmx_mpi = need("GMXFMM_GMX"), need("GMXFMM_GMX_MPI")
 
 LIMIT = 60  # seconds for the job to end in
 EXCHANGE = 20  # steps between exchanges
-
-
-def launcher():
-    """mpirun as root, as in a container, and with more ranks than cores."""
-    mpirun = shutil.which("mpirun") or skip("there is no mpirun in PATH")
-    version = subprocess.run([mpirun, "--version"], capture_output=True, text=True).stdout
-    return [mpirun, *(["--allow-run-as-root", "--oversubscribe", "--bind-to", "none"] if "Open MPI" in version or "OpenRTE" in version else [])]
 
 
 def command(name, ranks, *more):

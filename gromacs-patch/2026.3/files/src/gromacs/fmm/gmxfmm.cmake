@@ -28,15 +28,21 @@ gmx_add_libgromacs_sources(
     )
 
 if (GMX_GPU_CUDA)
-    gmx_add_libgromacs_sources(fmmcharges.cu fmmgpu.cpp fmmgpuranks.cu fmmvirial.cu)
+    gmx_add_libgromacs_sources(fmmcharges.cu fmmgpu.cpp fmmvirial.cu)
     # They include device headers
-    _gmx_add_files_to_property(CUDA_SOURCES fmmcharges.cu fmmgpu.cpp fmmgpuranks.cu fmmpairkernels.cpp fmmvirial.cu)
+    _gmx_add_files_to_property(CUDA_SOURCES fmmcharges.cu fmmgpu.cpp fmmpairkernels.cpp fmmvirial.cu)
     # Double precision on a GPU is an error in GROMACS; this sum over all atoms needs it
     set_source_files_properties(${CMAKE_CURRENT_SOURCE_DIR}/fmmvirial.cu
         DIRECTORY ${CMAKE_CURRENT_SOURCE_DIR}/..
         PROPERTIES COMPILE_OPTIONS -Xptxas=-w)
 else()
-    gmx_add_libgromacs_sources(fmmgpu_stub.cpp fmmgpuranks_stub.cpp)
+    gmx_add_libgromacs_sources(fmmgpu_stub.cpp)
+endif()
+if (GMX_GPU_CUDA AND (GMX_MPI OR GMX_THREAD_MPI))
+    gmx_add_libgromacs_sources(fmmgpupeers.cu fmmgpuranks.cu)
+    _gmx_add_files_to_property(CUDA_SOURCES fmmgpupeers.cu fmmgpuranks.cu)
+else()
+    gmx_add_libgromacs_sources(fmmgpuranks_stub.cpp)
 endif()
 
 if (GMX_GMXFMM)

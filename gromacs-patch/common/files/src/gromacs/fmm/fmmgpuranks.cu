@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*! \internal \file
  * \brief
- * Implements how several ranks of one process share an FMM on GPUs
+ * Implements how several ranks share an FMM on GPUs
  *
  * \ingroup module_fmm
  */
@@ -13,10 +13,8 @@
 
 #include <cstdint>
 
-#include <algorithm>
-#include <atomic>
 #include <exception>
-#include <thread>
+#include <numeric>
 
 #include "gromacs/gpu_utils/cudautils.cuh"
 #include "gromacs/gpu_utils/device_context.h"
@@ -28,6 +26,7 @@
 #include "gromacs/utility/gmxmpi.h"
 
 #include "fmmgpu.h"
+#include "fmmgpupeers.h"
 
 namespace gmx
 {
@@ -69,55 +68,6 @@ int numBlocks(const int numAtoms)
     return (numAtoms + c_numThreads - 1) / c_numThreads;
 }
 
-//! What a rank tells the main rank
-struct FmmRankOnGpu
-{
-    //! Number of its GPU
-    int device = -1;
-    //! Marks that its coordinates are on the GPU of the main rank
-    cudaEvent_t coordinatesSent = nullptr;
-    //! Atoms of the topology that are at home, while all ranks set theirs
-    ArrayRef<const int> home;
-    //! Number of steps whose coordinates it has put into a stream
-    alignas(64) std::atomic<int64_t> numSteps{ 0 };
-};
-
-//! What ranks, which are threads, have in common
-struct FmmSharedByRanks
-{
-    explicit FmmSharedByRanks(const int numRanks) : ranks(numRanks), begin(numRanks + 1) {}
-
-    std::vector<FmmRankOnGpu> ranks;
-    //! Coordinates and forces in the order of ranks, on the GPU of the main rank
-    float3* x     = nullptr;
-    float3* force = nullptr;
-    //! Index of the first atom of each rank in these
-    std::vector<int> begin;
-    //! Marks that these forces are complete
-    cudaEvent_t forcesSent = nullptr;
-    //! Number of steps whose forces the main rank has put into its stream
-    alignas(64) std::atomic<int64_t> numSteps{ 0 };
-};
-
-//! Waits until a rank has come to this step
-void waitForRank(const std::atomic<int64_t>& numSteps, const int64_t step)
-{
-    while (numSteps.load(std::memory_order_acquire) < step)
-    {
-        std::this_thread::yield();
-    }
-}
-
-//! Lets all ranks come here
-void waitForAllRanks(MPI_Comm comm)
-{
-#if GMX_MPI
-    MPI_Barrier(comm);
-#else
-    GMX_UNUSED_VALUE(comm);
-#endif
-}
-
 } // namespace
 
 class FmmGpuRanks::Impl
@@ -126,50 +76,39 @@ public:
     Impl(const t_commrec& cr, const int numAtoms, const DeviceStreamManager& streams) :
         isMain_(isMainRank(cr)),
         rank_(rankWithDomain(cr)),
+        numRanks_(numRanksWithDomains(cr)),
         numAtoms_(numAtoms),
         context_(streams.context()),
         stream_(streams.stream(DeviceStreamType::Fmm)),
-        home_(streams)
+        home_(streams),
+        begin_(numRanks_ + 1)
     {
-        const int numRanks = numRanksWithDomains(cr);
-#if GMX_MPI
         MPI_Comm_dup(communicatorOfRanks(cr), &comm_);
-#endif
+        for (HostVector<RVec>* const ofHost : { &h_home_, &h_ofRanks_ })
+        {
+            changePinningPolicy(ofHost, PinningPolicy::PinnedIfSupported);
+        }
         if (isMain_)
         {
-            shared_ = std::make_shared<FmmSharedByRanks>(numRanks);
-            allocateDeviceBuffer(&d_x_, numAtoms, context_);
-            allocateDeviceBuffer(&d_force_, numAtoms, context_);
+            allocateDeviceBuffer(&d_shared_, 2 * numAtoms, context_);
             allocateDeviceBuffer(&d_xOfAll_, numAtoms, context_);
             allocateDeviceBuffer(&d_atoms_, numAtoms, context_);
             changePinningPolicy(&h_atoms_, PinningPolicy::PinnedIfSupported);
             h_atoms_.resize(numAtoms);
-            shared_->x     = reinterpret_cast<float3*>(d_x_);
-            shared_->force = reinterpret_cast<float3*>(d_force_);
         }
-        // Threads see the object of the main rank
-        const std::shared_ptr<FmmSharedByRanks>* ofMain = &shared_;
-        broadcastToRanks(cr, sizeof(ofMain), &ofMain);
-        if (!isMain_)
+        peers_ = std::make_unique<FmmGpuPeers>(comm_, isMain_ ? static_cast<void*>(d_shared_) : nullptr);
+        if (isMain_ && numByHost() > 0)
         {
-            shared_ = *ofMain;
-        }
-        checkDeviceError(cudaEventCreateWithFlags(&sent_, cudaEventDisableTiming),
-                         "An event of the FMM could not be made.");
-        shared_->ranks[rank_].device          = home_.deviceId();
-        shared_->ranks[rank_].coordinatesSent = sent_;
-        if (isMain_)
-        {
-            checkDeviceError(cudaEventCreateWithFlags(&forcesSent_, cudaEventDisableTiming),
+            h_ofRanks_.resize(numAtoms);
+            checkDeviceError(cudaEventCreateWithFlags(&onHost_, cudaEventDisableTiming),
                              "An event of the FMM could not be made.");
-            shared_->forcesSent = forcesSent_;
         }
-        waitForAllRanks(comm_);
-        for (int r = 0; r < numRanks; r++)
-        {
-            const int device = shared_->ranks[r].device;
-            devices_.insert(isMain_ && r == rank_ ? devices_.begin() : devices_.end(), device);
-        }
+        std::vector<int> devices(numRanks_);
+        int              device = home_.deviceId();
+        MPI_Gather(&device, 1, MPI_INT, devices.data(), 1, MPI_INT, 0, comm_);
+        MPI_Bcast(devices.data(), numRanks_, MPI_INT, 0, comm_);
+        // Another process may count its devices in another way
+        devices_.assign(devices.begin(), GMX_THREAD_MPI ? devices.end() : devices.begin() + 1);
     }
 
     ~Impl()
@@ -181,50 +120,155 @@ public:
         }
         // What is in a stream of any rank may use buffers and events of another
         cudaDeviceSynchronize();
-        waitForAllRanks(comm_);
-        cudaEventDestroy(sent_);
+        waitForMessages();
+        MPI_Barrier(comm_);
+        peers_.reset();
         if (isMain_)
         {
-            cudaEventDestroy(forcesSent_);
-            freeDeviceBuffer(&d_x_);
-            freeDeviceBuffer(&d_force_);
+            freeDeviceBuffer(&d_shared_);
             freeDeviceBuffer(&d_xOfAll_);
             freeDeviceBuffer(&d_atoms_);
         }
-#if GMX_MPI
+        if (onHost_ != nullptr)
+        {
+            cudaEventDestroy(onHost_);
+        }
         MPI_Comm_free(&comm_);
-#endif
     }
 
-    //! Number of atoms at home
-    int numHome() const
+    //! Number of ranks whose coordinates and forces go by the host
+    int numByHost() const
     {
-        return shared_->begin[rank_ + 1] - shared_->begin[rank_];
+        int num = 0;
+        for (int rank = 0; rank < numRanks_; rank++)
+        {
+            num += peers_->isPeer(rank) ? 0 : 1;
+        }
+        return num;
     }
+    //! Index of the first atom of a rank, of all atoms in the order of ranks
+    int begin(const int rank) const { return begin_[rank]; }
+    //! Number of atoms at home on a rank
+    int numHome(const int rank) const { return begin_[rank + 1] - begin_[rank]; }
+    //! Coordinates in the order of ranks, on the GPU of the main rank
+    float3* x() const { return static_cast<float3*>(peers_->memory()); }
+    //! Forces in the order of ranks, on the GPU of the main rank
+    float3* force() const { return x() + numAtoms_; }
+
+    //! Enqueues a copy from one address to another, which may be on any device or the host
+    void copy(void* to, const void* from, const int numAtoms, const char* const error) const
+    {
+        if (numAtoms > 0)
+        {
+            checkDeviceError(
+                    cudaMemcpyAsync(to, from, numAtoms * sizeof(float3), cudaMemcpyDefault, stream_.stream()),
+                    error);
+        }
+    }
+
+    //! On the main rank: receives the coordinates of ranks that are no peers, and enqueues their copies to the device
+    void receiveByHost()
+    {
+        // Forces of the last step are in the same memory
+        waitForMessages();
+        for (int rank = 0; rank < numRanks_; rank++)
+        {
+            if (!peers_->isPeer(rank))
+            {
+                requests_.emplace_back();
+                MPI_Irecv(h_ofRanks_.data() + begin(rank),
+                          DIM * numHome(rank),
+                          MPI_FLOAT,
+                          rank,
+                          0,
+                          comm_,
+                          &requests_.back());
+            }
+        }
+        waitForMessages();
+        for (int rank = 0; rank < numRanks_; rank++)
+        {
+            if (!peers_->isPeer(rank))
+            {
+                copy(x() + begin(rank), h_ofRanks_.data() + begin(rank), numHome(rank), c_errorOfCoordinates);
+            }
+        }
+    }
+
+    //! On the main rank: enqueues the copies of forces on atoms of ranks that are no peers to the host
+    void copyForcesToHost()
+    {
+        for (int rank = 0; rank < numRanks_; rank++)
+        {
+            if (!peers_->isPeer(rank))
+            {
+                copy(h_ofRanks_.data() + begin(rank), force() + begin(rank), numHome(rank), c_errorOfForces);
+            }
+        }
+        checkDeviceError(cudaEventRecord(onHost_, stream_.stream()),
+                         "An event of the FMM could not be recorded.");
+    }
+
+    //! On the main rank: waits for these copies, and sends them
+    void sendByHost()
+    {
+        checkDeviceError(cudaEventSynchronize(onHost_), c_errorOfForces);
+        for (int rank = 0; rank < numRanks_; rank++)
+        {
+            if (!peers_->isPeer(rank))
+            {
+                requests_.emplace_back();
+                MPI_Isend(h_ofRanks_.data() + begin(rank),
+                          DIM * numHome(rank),
+                          MPI_FLOAT,
+                          rank,
+                          0,
+                          comm_,
+                          &requests_.back());
+            }
+        }
+    }
+
+    //! Waits for messages of the main rank
+    void waitForMessages()
+    {
+        MPI_Waitall(requests_.size(), requests_.data(), MPI_STATUSES_IGNORE);
+        requests_.clear();
+    }
+
+    static constexpr const char* c_errorOfCoordinates =
+            "Coordinates could not be copied to the GPU that computes the FMM.";
+    static constexpr const char* c_errorOfForces =
+            "Forces could not be copied from the GPU that computes the FMM.";
 
     const bool isMain_;
     //! Of the ranks; one of its own, as mdrun may destroy its communicators before this
     MPI_Comm             comm_ = MPI_COMM_NULL;
     const int            rank_;
+    const int            numRanks_;
     const int            numAtoms_;
     const DeviceContext& context_;
     const DeviceStream&  stream_;
     //! Forces on home atoms
     FmmGpu home_;
-    //! The same object on all ranks
-    std::shared_ptr<FmmSharedByRanks> shared_;
-    std::vector<int>                  devices_;
-    //! Marks that coordinates of this rank were copied
-    cudaEvent_t sent_ = nullptr;
+    //! Which ranks see the coordinates and forces on the GPU of the main rank
+    std::unique_ptr<FmmGpuPeers> peers_;
+    //! Index of the first atom of each rank, and the number of all
+    std::vector<int> begin_;
+    //! Numbers of GPUs that the main rank may use
+    std::vector<int> devices_;
     //! Steps so far
     int64_t numSteps_ = 0;
-    //! On the main rank: coordinates and forces in the order of ranks, and coordinates in that of the topology
-    DeviceBuffer<RVec> d_x_ = nullptr, d_force_ = nullptr, d_xOfAll_ = nullptr;
+    //! On the main rank: coordinates and then forces in the order of ranks, and coordinates in that of the topology
+    DeviceBuffer<RVec> d_shared_ = nullptr, d_xOfAll_ = nullptr;
     //! On the main rank: the atom of the topology for each in the order of ranks
     DeviceBuffer<int> d_atoms_ = nullptr;
     HostVector<int>   h_atoms_;
-    //! On the main rank: marks that forces are in the order of ranks
-    cudaEvent_t forcesSent_ = nullptr;
+    //! Of a rank that is no peer: coordinates, then forces; on the main rank of all such, in the order of ranks
+    HostVector<RVec> h_home_, h_ofRanks_;
+    //! On the main rank: messages under way, and what marks that forces are on the host
+    std::vector<MPI_Request> requests_;
+    cudaEvent_t              onHost_ = nullptr;
 };
 
 FmmGpuRanks::FmmGpuRanks(const t_commrec& cr, const int numAtoms, const DeviceStreamManager& streams) :
@@ -241,7 +285,12 @@ bool FmmGpuRanks::isMain() const
 
 int FmmGpuRanks::size() const
 {
-    return impl_->devices_.size();
+    return impl_->numRanks_;
+}
+
+int FmmGpuRanks::numByHost() const
+{
+    return impl_->numByHost();
 }
 
 const std::vector<int>& FmmGpuRanks::devices() const
@@ -251,101 +300,118 @@ const std::vector<int>& FmmGpuRanks::devices() const
 
 void FmmGpuRanks::setHomeAtoms(ArrayRef<const int> home)
 {
-    FmmSharedByRanks& shared        = *impl_->shared_;
-    shared.ranks[impl_->rank_].home = home;
-    waitForAllRanks(impl_->comm_);
+    std::vector<int>& begin = impl_->begin_;
+    std::vector<int>  numbers(size());
+    int               number = home.ssize();
+    MPI_Gather(&number, 1, MPI_INT, numbers.data(), 1, MPI_INT, 0, impl_->comm_);
+    std::partial_sum(numbers.begin(), numbers.end(), begin.begin() + 1);
+    GMX_RELEASE_ASSERT(!isMain() || begin[size()] == impl_->numAtoms_,
+                       "Each atom should be at home on one rank");
+    MPI_Bcast(begin.data(), begin.size(), MPI_INT, 0, impl_->comm_);
+    MPI_Gatherv(const_cast<int*>(home.data()),
+                number,
+                MPI_INT,
+                impl_->h_atoms_.data(),
+                numbers.data(),
+                begin.data(),
+                MPI_INT,
+                0,
+                impl_->comm_);
     if (isMain())
     {
-        int numAtoms = 0;
-        for (int rank = 0; rank < size(); rank++)
-        {
-            const ArrayRef<const int> ofRank = shared.ranks[rank].home;
-            GMX_RELEASE_ASSERT(numAtoms + ofRank.ssize() <= impl_->numAtoms_,
-                               "An atom should be at home on one rank");
-            std::copy(ofRank.begin(), ofRank.end(), impl_->h_atoms_.begin() + numAtoms);
-            shared.begin[rank] = numAtoms;
-            numAtoms += ofRank.ssize();
-        }
-        shared.begin[size()] = numAtoms;
-        GMX_RELEASE_ASSERT(numAtoms == impl_->numAtoms_, "Each atom should be at home on a rank");
-        copyToDeviceBuffer(
-                &impl_->d_atoms_, impl_->h_atoms_.data(), 0, numAtoms, impl_->stream_, GpuApiCallBehavior::Sync, nullptr);
+        copyToDeviceBuffer(&impl_->d_atoms_,
+                           impl_->h_atoms_.data(),
+                           0,
+                           impl_->numAtoms_,
+                           impl_->stream_,
+                           GpuApiCallBehavior::Sync,
+                           nullptr);
     }
-    waitForAllRanks(impl_->comm_);
-    impl_->home_.setNumAtoms(home.ssize());
+    if (!impl_->peers_->isPeer(impl_->rank_))
+    {
+        // No copy of the last step may be under way when its memory becomes another
+        impl_->stream_.synchronize();
+        impl_->h_home_.resize(number);
+    }
+    impl_->home_.setNumAtoms(number);
 }
 
 void FmmGpuRanks::sendCoordinates(DeviceBuffer<RVec> x, GpuEventSynchronizer* xReady)
 {
-    FmmSharedByRanks&  shared = *impl_->shared_;
-    const cudaStream_t stream = impl_->stream_.stream();
-    impl_->home_.waitInStream(xReady);
-    if (impl_->numHome() > 0)
-    {
-        // Between any two devices, or on one
-        checkDeviceError(cudaMemcpyAsync(shared.x + shared.begin[impl_->rank_],
-                                         FmmGpu::address(x),
-                                         impl_->numHome() * sizeof(float3),
-                                         cudaMemcpyDefault,
-                                         stream),
-                         "Coordinates could not be copied to the GPU that computes the FMM.");
-    }
-    checkDeviceError(cudaEventRecord(impl_->sent_, stream),
-                     "An event of the FMM could not be recorded.");
+    const int rank = impl_->rank_;
     impl_->numSteps_++;
-    shared.ranks[impl_->rank_].numSteps.store(impl_->numSteps_, std::memory_order_release);
+    impl_->home_.waitInStream(xReady);
+    if (!impl_->peers_->isPeer(rank))
+    {
+        RVec* const ofHost = impl_->h_home_.data();
+        impl_->copy(ofHost, FmmGpu::address(x), impl_->numHome(rank), Impl::c_errorOfCoordinates);
+        impl_->stream_.synchronize();
+        MPI_Send(ofHost, DIM * impl_->numHome(rank), MPI_FLOAT, 0, 0, impl_->comm_);
+        return;
+    }
+    // Between any two devices, or on one
+    impl_->copy(impl_->x() + impl_->begin(rank), FmmGpu::address(x), impl_->numHome(rank), Impl::c_errorOfCoordinates);
+    if (!isMain())
+    {
+        impl_->peers_->signal(impl_->numSteps_, impl_->stream_.stream());
+    }
 }
 
 const void* FmmGpuRanks::gatherCoordinates()
 {
-    const FmmSharedByRanks& shared = *impl_->shared_;
-    const cudaStream_t      stream = impl_->stream_.stream();
-    for (int rank = 0; rank < size(); rank++)
+    const cudaStream_t stream = impl_->stream_.stream();
+    if (impl_->numByHost() > 0)
     {
-        waitForRank(shared.ranks[rank].numSteps, impl_->numSteps_);
-        if (rank != impl_->rank_)
+        impl_->receiveByHost();
+    }
+    for (int rank = 1; rank < size(); rank++)
+    {
+        if (impl_->peers_->isPeer(rank))
         {
-            checkDeviceError(cudaStreamWaitEvent(stream, shared.ranks[rank].coordinatesSent, 0),
-                             "Coordinates of other ranks could not be waited for.");
+            impl_->peers_->waitFor(rank, impl_->numSteps_, stream);
         }
     }
     toTopologyOrder<<<numBlocks(impl_->numAtoms_), c_numThreads, 0, stream>>>(
-            shared.x, impl_->d_atoms_, impl_->numAtoms_, reinterpret_cast<float3*>(impl_->d_xOfAll_));
+            impl_->x(), impl_->d_atoms_, impl_->numAtoms_, reinterpret_cast<float3*>(impl_->d_xOfAll_));
     checkDeviceError(cudaGetLastError(), "Coordinates of ranks could not be put in order.");
     return impl_->d_xOfAll_;
 }
 
 void FmmGpuRanks::sendForces(const void* force)
 {
-    FmmSharedByRanks&  shared = *impl_->shared_;
     const cudaStream_t stream = impl_->stream_.stream();
     toRankOrder<<<numBlocks(impl_->numAtoms_), c_numThreads, 0, stream>>>(
-            static_cast<const float3*>(force), impl_->d_atoms_, impl_->numAtoms_, shared.force);
+            static_cast<const float3*>(force), impl_->d_atoms_, impl_->numAtoms_, impl_->force());
     checkDeviceError(cudaGetLastError(), "Forces could not be put in the order of ranks.");
-    checkDeviceError(cudaEventRecord(impl_->forcesSent_, stream),
-                     "An event of the FMM could not be recorded.");
-    shared.numSteps.store(impl_->numSteps_, std::memory_order_release);
+    if (impl_->numByHost() < size() - 1)
+    {
+        impl_->peers_->signal(impl_->numSteps_, stream);
+    }
+    if (impl_->numByHost() > 0)
+    {
+        impl_->copyForcesToHost();
+    }
 }
 
 void FmmGpuRanks::receiveForces(const bool toHost)
 {
-    const FmmSharedByRanks& shared = *impl_->shared_;
-    const cudaStream_t      stream = impl_->stream_.stream();
-    waitForRank(shared.numSteps, impl_->numSteps_);
-    if (!isMain())
+    const int   rank = impl_->rank_;
+    const void* from = nullptr;
+    if (!impl_->peers_->isPeer(rank))
     {
-        checkDeviceError(cudaStreamWaitEvent(stream, shared.forcesSent, 0),
-                         "The forces of the FMM could not be waited for.");
+        from = impl_->h_home_.data();
+        MPI_Recv(impl_->h_home_.data(), DIM * impl_->numHome(rank), MPI_FLOAT, 0, 0, impl_->comm_, MPI_STATUS_IGNORE);
     }
-    if (impl_->numHome() > 0)
+    else
     {
-        checkDeviceError(cudaMemcpyAsync(impl_->home_.forceAddress(),
-                                         shared.force + shared.begin[impl_->rank_],
-                                         impl_->numHome() * sizeof(float3),
-                                         cudaMemcpyDefault,
-                                         stream),
-                         "Forces could not be copied from the GPU that computes the FMM.");
+        from = impl_->force() + impl_->begin(rank);
+        impl_->peers_->waitFor(0, impl_->numSteps_, impl_->stream_.stream());
     }
+    if (isMain() && impl_->numByHost() > 0)
+    {
+        impl_->sendByHost();
+    }
+    impl_->copy(impl_->home_.forceAddress(), from, impl_->numHome(rank), Impl::c_errorOfForces);
     impl_->home_.markForcesReady(false);
     impl_->home_.launchTransfer(toHost, false);
 }

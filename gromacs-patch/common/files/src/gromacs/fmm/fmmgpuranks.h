@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*! \libinternal \file
  * \brief
- * Declares how several ranks of one process share an FMM on GPUs
+ * Declares how several ranks share an FMM on GPUs
  *
  * \inlibraryapi
  * \ingroup module_fmm
@@ -28,10 +28,10 @@ class DeviceStreamManager;
 /*! \libinternal \brief
  * Coordinates of all ranks on the GPU of the main rank, which computes the FMM, and forces back on theirs
  *
- * Ranks are threads of one process and see each other's memory. In a step a rank copies the
- * coordinates of its home atoms to the GPU of the main rank and tells it that this is in a stream.
- * The main rank puts the step behind all copies and tells the others, which copy their forces. No
- * host waits for a GPU, but ranks wait for each other to have come that far.
+ * In a step a rank that sees the memory of that GPU (FmmGpuPeers) copies the coordinates of its home
+ * atoms there and tells the main rank that this is in a stream. The main rank puts the step behind
+ * all copies and tells the others, which copy their forces. No host waits for a GPU, but ranks wait
+ * for each other to have come that far. With another rank the host exchanges them, by messages.
  *
  * \inlibraryapi
  * \ingroup module_fmm
@@ -43,7 +43,7 @@ public:
      *
      * All ranks have to call it.
      *
-     * \param[in] cr        The ranks, which are threads
+     * \param[in] cr        The ranks
      * \param[in] numAtoms  Number of atoms on all ranks
      * \param[in] streams   Streams of the GPU of this rank
      */
@@ -54,7 +54,9 @@ public:
     bool isMain() const;
     //! Number of ranks
     int size() const;
-    //! Numbers of the GPUs of all ranks, that of the main rank first
+    //! Number of ranks whose coordinates and forces go by the host, known to the main rank
+    int numByHost() const;
+    //! Numbers of the GPUs of all ranks that are threads, that of the main rank first; with processes that of the main rank
     const std::vector<int>& devices() const;
 
     /*! \brief Sets which atoms of the topology are at home, in the order that they have there

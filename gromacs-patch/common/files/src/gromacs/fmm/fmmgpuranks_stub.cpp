@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*! \internal \file
  * \brief
- * Stands for several ranks with an FMM on GPUs in builds without CUDA, where there are none
+ * Stands for several ranks with an FMM on GPUs in builds without CUDA or MPI, where there are none
  *
  * \ingroup module_fmm
  */
@@ -22,7 +22,7 @@ static const std::vector<int> c_noDevices;
 
 FmmGpuRanks::FmmGpuRanks(const t_commrec& /*cr*/, int /*numAtoms*/, const DeviceStreamManager& /*streams*/)
 {
-    GMX_RELEASE_ASSERT(false, "FMM on a GPU needs a build with CUDA");
+    GMX_RELEASE_ASSERT(false, "Ranks with an FMM on GPUs need a build with CUDA and MPI");
 }
 
 FmmGpuRanks::~FmmGpuRanks() = default;
@@ -35,6 +35,11 @@ bool FmmGpuRanks::isMain() const
 int FmmGpuRanks::size() const
 {
     return 1;
+}
+
+int FmmGpuRanks::numByHost() const
+{
+    return 0;
 }
 
 const std::vector<int>& FmmGpuRanks::devices() const

@@ -9,8 +9,6 @@
 
 #include "fmmranks.h"
 
-#include "config.h"
-
 #include <algorithm>
 
 #include "gromacs/mdlib/gmx_omp_nthreads.h"
@@ -72,17 +70,6 @@ std::string whyNoFmmOnRanks(const t_inputrec& inputrec,
                 "-fmmgpus "
                 "out; -gpu_id and -gputasks say which GPUs ranks have.",
                 numFmmGpus);
-    }
-    if (!GMX_THREAD_MPI && fmmTarget == TaskTarget::Gpu)
-    {
-        return "mdrun -fmm gpu: with coulombtype = FMM a GPU serves ranks that are threads of one "
-               "process. "
-               "Start one rank for each simulation, or a gmx with thread-MPI, or leave -fmm gpu "
-               "out.";
-    }
-    if (!GMX_THREAD_MPI && *nonbondedTarget == TaskTarget::Auto)
-    {
-        *nonbondedTarget = TaskTarget::Cpu;
     }
     if (isFilm(inputrec.pbcType, inputrec.nwall) && numDomainsAlongZ > 1)
     {

@@ -42,8 +42,8 @@ struct FmmRankWork;
  * \param[in]     numDomainsAlongZ The last number of mdrun -dd, 0 without
  * \param[in]     numFmmGpus       The user's number with mdrun -fmmgpus, 0 without
  * \param[in]     fmmTarget        The user's choice with mdrun -fmm
- * \param[in,out] nonbondedTarget  The user's choice with mdrun -nb; with ranks that are processes,
- * and with pbc = xy then the CPU, if that was left to mdrun
+ * \param[in,out] nonbondedTarget  The user's choice with mdrun -nb; with pbc = xy then the CPU, if
+ * that was left to mdrun
  */
 std::string whyNoFmmOnRanks(const t_inputrec& inputrec,
                             int               numPmeRanks,

@@ -265,15 +265,23 @@ void logFmmRanksWork(ArrayRef<const FmmRankWork> ranks, const MDLogger& mdlog)
     GMX_LOG(mdlog.info).asParagraph().appendText(table);
 }
 
-void logFmmRanksOnGpus(const int numRanks, const MDLogger& mdlog)
+void logFmmRanksOnGpus(const int numRanks, const int numByHost, const MDLogger& mdlog)
 {
-    GMX_LOG(mdlog.info)
-            .asParagraph()
-            .appendTextFormatted(
-                    "FMM: the first of %d ranks computes it for all of them. Positions of their "
-                    "home "
-                    "atoms are copied to its GPU, forces back.",
-                    numRanks);
+    std::string text = formatString(
+            "FMM: the first of %d ranks computes it for all of them. Positions of their home atoms "
+            "are copied to its GPU, forces back.",
+            numRanks);
+    if (numByHost > 0)
+    {
+        text += formatString(
+                " Those of %d rank%s go by the host's memory and messages: %s not see the memory "
+                "of "
+                "that GPU.",
+                numByHost,
+                numByHost == 1 ? "" : "s",
+                numByHost == 1 ? "it does" : "these do");
+    }
+    GMX_LOG(mdlog.info).asParagraph().appendText(text);
 }
 
 void logFmmPerturbation(const int numAtoms, const bool areSoftened, const MDLogger& mdlog)

@@ -49,8 +49,8 @@ void logFmmDevices(const std::string& note, bool areAskedFor, const MDLogger& md
 
 //! Tells on how many ranks the FMM runs, and whether it is divided over them
 void logFmmRanks(int numRanks, bool isDivided, const MDLogger& mdlog);
-//! Tells that the first of several ranks computes the FMM on its GPU, or with those of others
-void logFmmRanksOnGpus(int numRanks, const MDLogger& mdlog);
+//! Tells that the first of several ranks computes the FMM on its GPU, or with those of others, and with how many positions go by the host
+void logFmmRanksOnGpus(int numRanks, int numByHost, const MDLogger& mdlog);
 
 //! What a rank has of the FMM and did of it; reals, which ranks can add up
 struct FmmRankWork

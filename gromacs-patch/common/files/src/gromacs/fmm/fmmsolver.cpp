@@ -1199,7 +1199,7 @@ void FmmSolver::logSetup(const MDLogger& mdlog, FILE* fplog)
     logFmmDevices(impl_->devicesNote_, impl_->parameters_.devices.num > 1, mdlog);
     if (impl_->gpuRanks_)
     {
-        logFmmRanksOnGpus(impl_->gpuRanks_->size(), mdlog);
+        logFmmRanksOnGpus(impl_->gpuRanks_->size(), impl_->gpuRanks_->numByHost(), mdlog);
     }
     else if (impl_->ranks_)
     {

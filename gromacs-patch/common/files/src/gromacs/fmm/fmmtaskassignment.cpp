@@ -54,14 +54,10 @@ std::string whyNotOnGpu(bool                useGpuForNonbonded,
     {
         return "nonbonded interactions do not run on the GPU (see -nb)";
     }
-    if (isParallel && !GMX_THREAD_MPI)
-    {
-        return "on several ranks that are processes it runs on the CPU";
-    }
     if (isParallel && fmmPerturbedAtomsAreCharged(mtop))
     {
-        return "with perturbed charges it runs on the CPU of several ranks; with -ntmpi 1 a GPU "
-               "does it";
+        return "with perturbed charges it runs on the CPU of several ranks; with one rank a "
+               "GPU does it";
     }
     if (fmmPerturbedAtomsAreCharged(mtop) && inputrec.bDoAwh && awhHasFepLambdaDimension(*inputrec.awhParams))
     {
