@@ -42,16 +42,6 @@ using FmmEventHandle  = cudaEvent_t;
 #else
 using FmmMemoryHandle = cudaIpcMemHandle_t;
 using FmmEventHandle  = cudaIpcEventHandle_t;
-#endif
-
-//! What a rank tells others of itself
-struct FmmPeerHandles
-{
-    //! Whether what follows is valid
-    int             isPeer = 0;
-    FmmEventHandle  event  = {};
-    FmmMemoryHandle memory = {};
-};
 
 //! Returns whether a call of CUDA went well; an error is forgotten, and this rank is no peer
 bool isDone(const cudaError_t status)
@@ -62,6 +52,16 @@ bool isDone(const cudaError_t status)
     }
     return status == cudaSuccess;
 }
+#endif
+
+//! What a rank tells others of itself
+struct FmmPeerHandles
+{
+    //! Whether what follows is valid
+    int             isPeer = 0;
+    FmmEventHandle  event  = {};
+    FmmMemoryHandle memory = {};
+};
 
 } // namespace
 
@@ -155,20 +155,20 @@ public:
         isOnHost_ = ranksOfHost[0] == 0;
         if (!isOnHost_)
         {
-             return;
+            return;
         }
         FmmSignal* own = nullptr;
         // Memory of a rank may begin anywhere, so there is room to begin at a cache line
         MPI_Win_allocate_shared(2 * sizeof(FmmSignal), 1, MPI_INFO_NULL, hostComm_, &own, &window_);
         for (int i = 0; i < numOnHost; i++)
         {
-             MPI_Aint bytes = 0;
-             int      unit  = 0;
-             void*    begin = nullptr;
-             MPI_Win_shared_query(window_, i, &bytes, &unit, &begin);
-             const auto misplaced     = reinterpret_cast<std::uintptr_t>(begin) % alignof(FmmSignal);
-             const auto shift         = misplaced == 0 ? 0 : alignof(FmmSignal) - misplaced;
-             signals_[ranksOfHost[i]] = reinterpret_cast<FmmSignal*>(static_cast<char*>(begin) + shift);
+            MPI_Aint bytes = 0;
+            int      unit  = 0;
+            void*    begin = nullptr;
+            MPI_Win_shared_query(window_, i, &bytes, &unit, &begin);
+            const auto misplaced     = reinterpret_cast<std::uintptr_t>(begin) % alignof(FmmSignal);
+            const auto shift         = misplaced == 0 ? 0 : alignof(FmmSignal) - misplaced;
+            signals_[ranksOfHost[i]] = reinterpret_cast<FmmSignal*>(static_cast<char*>(begin) + shift);
         }
         new (signals_[rank_]) FmmSignal;
         MPI_Barrier(hostComm_);
