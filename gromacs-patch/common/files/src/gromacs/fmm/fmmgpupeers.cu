@@ -281,11 +281,8 @@ void FmmGpuPeers::waitFor(const int rank, const int64_t number, cudaStream_t str
     {
         std::this_thread::yield();
     }
-    if (rank != impl_->rank_)
-    {
-        checkDeviceError(cudaStreamWaitEvent(stream, impl_->events_[rank], 0),
-                         "Another rank of the FMM could not be waited for.");
-    }
+    checkDeviceError(cudaStreamWaitEvent(stream, impl_->events_[rank], 0),
+                     "Another rank of the FMM could not be waited for.");
 }
 
 } // namespace gmx

@@ -405,7 +405,10 @@ void FmmGpuRanks::receiveForces(const bool toHost)
     else
     {
         from = impl_->force() + impl_->begin(rank);
-        impl_->peers_->waitFor(0, impl_->numSteps_, impl_->stream_.stream());
+        if (!isMain())
+        {
+            impl_->peers_->waitFor(0, impl_->numSteps_, impl_->stream_.stream());
+        }
     }
     if (isMain() && impl_->numByHost() > 0)
     {
