@@ -121,7 +121,7 @@ void fmm_device_destroy(gmxfmm_plan* plan)
     }
     DeviceScope scope(first->id);
     /* what a host program has enqueued may still be running */
-    fmm_synchronize_device();
+    cudaDeviceSynchronize();
     for (int k = num_devices(first) - 1; k >= 0; k--)
     {
         destroy_objects(&first[k]);
@@ -135,7 +135,7 @@ gmxfmm_status fmm_device_set_grid(gmxfmm_plan* plan)
 {
     fmm_device* d = plan->device;
     DeviceScope scope(d->id);
-    FMM_CUDA(plan, fmm_synchronize_device());
+    FMM_CUDA(plan, cudaDeviceSynchronize());
     fmm_cuda_free_transforms(d);
     const DevicePath* path = plan->domain.tree != NULL ? &fmm_cuda_by_octree : &fmm_cuda_by_cells;
     if (d->far.path != path && d->group->far_arrays != 0)

@@ -1007,7 +1007,7 @@ static gmxfmm_status prepare_tables(gmxfmm_plan* plan, size_t column, size_t all
     /* room for all columns at once, if that is not much, or little compared with the arrays of a step; 3/2, since a
      * range may grow with the box */
     const size_t enough = std::max(d->far.path->lattice_bytes, step / 4);
-    FMM_CUDA(plan, fmm_synchronize_device());
+    FMM_CUDA(plan, cudaDeviceSynchronize());
     FMM_TRY(
         fmm_device_reserve(plan, &d->far.cells.lattice_table, std::max(2 * column, std::min(all + all / 2, enough))));
     FMM_TRY(fmm_device_reserve(plan, &d->far.cells.lattice_near, near));

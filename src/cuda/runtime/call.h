@@ -6,9 +6,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#include <chrono>
-#include <thread>
-
 #include <cuda_runtime.h>
 
 extern "C"
@@ -38,20 +35,6 @@ extern "C"
             return status_;                                                                                            \
         }                                                                                                              \
     } while (0)
-
-/* Waits for the device. While another thread records a graph there, as a plan does that is timed, CUDA refuses to wait,
- * and spoils the record: then this begins again later, after at most a quarter of a second in all not any more. */
-static inline cudaError_t fmm_synchronize_device(void)
-{
-    cudaError_t error = cudaDeviceSynchronize();
-    for (int ms = 1; error == cudaErrorStreamCaptureUnsupported && ms <= 128; ms *= 2)
-    {
-        cudaGetLastError();
-        std::this_thread::sleep_for(std::chrono::milliseconds(ms));
-        error = cudaDeviceSynchronize();
-    }
-    return error;
-}
 
 /* Status of a failed call, and the message[size]. */
 static inline gmxfmm_status

@@ -227,7 +227,7 @@ static gmxfmm_status fill(gmxfmm_sites* sites)
         return sites_fail(sites, GMXFMM_ERROR_MEMORY, "out of memory");
     }
     FMM_TRY(reserve_arrays(sites));
-    FMM_CUDA(sites, fmm_synchronize_device()); /* the caller's streams do not wait for copies */
+    FMM_CUDA(sites, cudaDeviceSynchronize()); /* the caller's streams do not wait for copies */
     sites->device_bytes = device_bytes(d);
     return GMXFMM_OK;
 }

@@ -27,7 +27,7 @@ gmxfmm_status treecode_device_on_host(treecode* t, const void** x, size_t bytes)
     {
         return treecode_fail(t, GMXFMM_ERROR_MEMORY, "out of memory");
     }
-    FMM_CUDA(t, fmm_synchronize_device()); /* whatever makes the array is done */
+    FMM_CUDA(t, cudaDeviceSynchronize()); /* whatever makes the array is done */
     FMM_TRY(treecode_download(t, t->device->host_copy.data(), *x, bytes));
     *x = t->device->host_copy.data();
     return GMXFMM_OK;
@@ -87,7 +87,7 @@ static gmxfmm_status take_charges(treecode* t, const double* q)
         return treecode_fail(t, GMXFMM_ERROR_OPTION, "number of particles is %lld, allowed on a device is %d",
                              (long long)t->n, INT_MAX / 4);
     }
-    FMM_CUDA(t, fmm_synchronize_device()); /* steps in flight keep their charges */
+    FMM_CUDA(t, cudaDeviceSynchronize()); /* steps in flight keep their charges */
     FMM_TRY(treecode_upload(t, &t->device->q, q, (size_t)t->n * sizeof(double)));
     FMM_CUDA(t, cudaStreamSynchronize(t->device->stream));
     return GMXFMM_OK;
