@@ -2,8 +2,8 @@
 """mdrun on several ranks that share one GPU, or have one each: forces, energies and pressure of one rank, and runs.
 
 domains_gpu.py [SECTION]...   sections: forces, runs, coupling, parts, each, choice (default: all). Needs a GPU.
-Where GMXFMM_GMX is a gmx_mpi, ranks are processes; else they are threads. Frames are those of a run of no steps on two ranks, as in domains.py. GMXFMM_RANKS: numbers of ranks (default: 2 4 8). A run that
-takes longer than GMXFMM_RUN_SECONDS (default 60) has failed.
+Where GMXFMM_GMX is a gmx_mpi, ranks are processes; else they are threads. Frames are those of a run of no steps on two ranks, as in
+domains.py. GMXFMM_RANKS: numbers of ranks (default: 2 4 8). A run that takes longer than GMXFMM_RUN_SECONDS (default 60) has failed.
 """
 import os
 import re
@@ -335,8 +335,10 @@ def choice(checks):
     for name, options, pattern in (("run", ["-fmmgpus", "1"], r"-fmmgpus 1: on several ranks"), ("run", ["-npme", "1"], r"-npme 1"),
                                    ("run", ["-nb", "cpu", "-fmm", "gpu"], r"nonbonded"), ("perturbed", ["-fmm", "gpu"], r"perturbed charges")):
         status, output = gmx.run(["mdrun", "-s", name + ".tpr", "-deffnm", name, "-ntmpi", "2", "-ntomp", "2", "-gpu_id", "0", *options], folder)
-        text = complaint(output) or " ".join(output.split())[-300:]
-        checks.that(status != 0 and re.search(pattern, text) is not None, f"2 ranks, {name}, {' '.join(options)}: refused (/{pattern}/): {text[:300]}")
+        # threads that fail at once print into each other's complaints
+        told = " ".join(output.split())
+        text = complaint(output) or told[-300:]
+        checks.that(status != 0 and re.search(pattern, told) is not None, f"2 ranks, {name}, {' '.join(options)}: refused (/{pattern}/): {text[:300]}")
 
     def later(c):
         gmx.mdrun(folder, "-gpu_id", "0", nb="gpu", ranks=2, name="perturbed")

@@ -9,7 +9,7 @@ import signal
 import subprocess
 import time
 
-from harness import FMM, changed, launcher, main, need, read_log, read_trr, rms_difference, water, work_folder
+from harness import FMM, changed, main, need, read_log, read_trr, rms_difference, water, work_folder
 
 gmx, gmx_mpi = need("GMXFMM_GMX"), need("GMXFMM_GMX_MPI")
 
@@ -18,7 +18,7 @@ EXCHANGE = 20  # steps between exchanges
 
 
 def command(name, ranks, *more):
-    return [*launcher(), "-n", str(ranks), gmx_mpi.path, "mdrun", "-s", name + ".tpr", "-deffnm", name, "-ntomp", "1", "-nb", "cpu", *more]
+    return gmx_mpi.command(["mdrun", "-ntmpi", str(ranks), "-s", name + ".tpr", "-deffnm", name, "-ntomp", "1", "-nb", "cpu", *more])
 
 
 def run_on(ranks, folder, name, *more):

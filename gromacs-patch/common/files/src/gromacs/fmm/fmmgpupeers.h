@@ -43,13 +43,13 @@ public:
     //! Lets go of the memory, which then may be freed; all ranks have to call it, with no work in their streams that uses it
     ~FmmGpuPeers();
 
-    //! Returns whether a rank is a peer; the first rank knows of all, others of themselves
+    //! Returns whether a rank is a peer
     bool isPeer(int rank) const;
     //! Returns the address of the memory on this rank, null where it is no peer
     void* memory() const;
     //! Gives a signal of this rank, which is a peer, behind what is in the stream
     void signal(int64_t number, cudaStream_t stream);
-    //! Waits for a peer to have given that signal, and puts the stream behind it; either is the first rank
+    //! Waits for another peer to have given that signal, and puts the stream behind it; this or the other is the first rank
     void waitFor(int rank, int64_t number, cudaStream_t stream) const;
 
 private:

@@ -97,7 +97,14 @@ public:
             h_atoms_.resize(numAtoms);
         }
         peers_ = std::make_unique<FmmGpuPeers>(comm_, isMain_ ? static_cast<void*>(d_shared_) : nullptr);
-        if (isMain_ && numByHost() > 0)
+        for (int rank = 0; rank < numRanks_; rank++)
+        {
+            if (!peers_->isPeer(rank))
+            {
+                byHost_.push_back(rank);
+            }
+        }
+        if (isMain_ && !byHost_.empty())
         {
             h_ofRanks_.resize(numAtoms);
             checkDeviceError(cudaEventCreateWithFlags(&onHost_, cudaEventDisableTiming),
@@ -136,16 +143,6 @@ public:
         MPI_Comm_free(&comm_);
     }
 
-    //! Number of ranks whose coordinates and forces go by the host
-    int numByHost() const
-    {
-        int num = 0;
-        for (int rank = 0; rank < numRanks_; rank++)
-        {
-            num += peers_->isPeer(rank) ? 0 : 1;
-        }
-        return num;
-    }
     //! Index of the first atom of a rank, of all atoms in the order of ranks
     int begin(const int rank) const { return begin_[rank]; }
     //! Number of atoms at home on a rank
@@ -171,39 +168,30 @@ public:
     {
         // Forces of the last step are in the same memory
         waitForMessages();
-        for (int rank = 0; rank < numRanks_; rank++)
+        for (const int rank : byHost_)
         {
-            if (!peers_->isPeer(rank))
-            {
-                requests_.emplace_back();
-                MPI_Irecv(h_ofRanks_.data() + begin(rank),
-                          DIM * numHome(rank),
-                          MPI_FLOAT,
-                          rank,
-                          0,
-                          comm_,
-                          &requests_.back());
-            }
+            requests_.emplace_back();
+            MPI_Irecv(h_ofRanks_.data() + begin(rank),
+                      DIM * numHome(rank),
+                      MPI_FLOAT,
+                      rank,
+                      0,
+                      comm_,
+                      &requests_.back());
         }
         waitForMessages();
-        for (int rank = 0; rank < numRanks_; rank++)
+        for (const int rank : byHost_)
         {
-            if (!peers_->isPeer(rank))
-            {
-                copy(x() + begin(rank), h_ofRanks_.data() + begin(rank), numHome(rank), c_errorOfCoordinates);
-            }
+            copy(x() + begin(rank), h_ofRanks_.data() + begin(rank), numHome(rank), c_errorOfCoordinates);
         }
     }
 
     //! On the main rank: enqueues the copies of forces on atoms of ranks that are no peers to the host
     void copyForcesToHost()
     {
-        for (int rank = 0; rank < numRanks_; rank++)
+        for (const int rank : byHost_)
         {
-            if (!peers_->isPeer(rank))
-            {
-                copy(h_ofRanks_.data() + begin(rank), force() + begin(rank), numHome(rank), c_errorOfForces);
-            }
+            copy(h_ofRanks_.data() + begin(rank), force() + begin(rank), numHome(rank), c_errorOfForces);
         }
         checkDeviceError(cudaEventRecord(onHost_, stream_.stream()),
                          "An event of the FMM could not be recorded.");
@@ -213,19 +201,16 @@ public:
     void sendByHost()
     {
         checkDeviceError(cudaEventSynchronize(onHost_), c_errorOfForces);
-        for (int rank = 0; rank < numRanks_; rank++)
+        for (const int rank : byHost_)
         {
-            if (!peers_->isPeer(rank))
-            {
-                requests_.emplace_back();
-                MPI_Isend(h_ofRanks_.data() + begin(rank),
-                          DIM * numHome(rank),
-                          MPI_FLOAT,
-                          rank,
-                          0,
-                          comm_,
-                          &requests_.back());
-            }
+            requests_.emplace_back();
+            MPI_Isend(h_ofRanks_.data() + begin(rank),
+                      DIM * numHome(rank),
+                      MPI_FLOAT,
+                      rank,
+                      0,
+                      comm_,
+                      &requests_.back());
         }
     }
 
@@ -253,6 +238,8 @@ public:
     FmmGpu home_;
     //! Which ranks see the coordinates and forces on the GPU of the main rank
     std::unique_ptr<FmmGpuPeers> peers_;
+    //! Those that do not
+    std::vector<int> byHost_;
     //! Index of the first atom of each rank, and the number of all
     std::vector<int> begin_;
     //! Numbers of GPUs that the main rank may use
@@ -290,7 +277,7 @@ int FmmGpuRanks::size() const
 
 int FmmGpuRanks::numByHost() const
 {
-    return impl_->numByHost();
+    return impl_->byHost_.size();
 }
 
 const std::vector<int>& FmmGpuRanks::devices() const
@@ -360,7 +347,7 @@ void FmmGpuRanks::sendCoordinates(DeviceBuffer<RVec> x, GpuEventSynchronizer* xR
 const void* FmmGpuRanks::gatherCoordinates()
 {
     const cudaStream_t stream = impl_->stream_.stream();
-    if (impl_->numByHost() > 0)
+    if (numByHost() > 0)
     {
         impl_->receiveByHost();
     }
@@ -383,11 +370,11 @@ void FmmGpuRanks::sendForces(const void* force)
     toRankOrder<<<numBlocks(impl_->numAtoms_), c_numThreads, 0, stream>>>(
             static_cast<const float3*>(force), impl_->d_atoms_, impl_->numAtoms_, impl_->force());
     checkDeviceError(cudaGetLastError(), "Forces could not be put in the order of ranks.");
-    if (impl_->numByHost() < size() - 1)
+    if (numByHost() < size() - 1)
     {
         impl_->peers_->signal(impl_->numSteps_, stream);
     }
-    if (impl_->numByHost() > 0)
+    if (numByHost() > 0)
     {
         impl_->copyForcesToHost();
     }
@@ -410,7 +397,7 @@ void FmmGpuRanks::receiveForces(const bool toHost)
             impl_->peers_->waitFor(0, impl_->numSteps_, impl_->stream_.stream());
         }
     }
-    if (isMain() && impl_->numByHost() > 0)
+    if (isMain() && numByHost() > 0)
     {
         impl_->sendByHost();
     }

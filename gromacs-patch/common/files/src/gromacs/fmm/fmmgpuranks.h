@@ -54,7 +54,7 @@ public:
     bool isMain() const;
     //! Number of ranks
     int size() const;
-    //! Number of ranks whose coordinates and forces go by the host, known to the main rank
+    //! Number of ranks whose coordinates and forces go by the host
     int numByHost() const;
     //! Numbers of the GPUs of all ranks that are threads, that of the main rank first; with processes that of the main rank
     const std::vector<int>& devices() const;
