@@ -17,7 +17,8 @@
 
 enum
 {
-    c_parts = 256 /* of a sum, so that it has the same bits with any number of threads */
+    c_parts = 256, /* of a sum, so that it has the same bits with any number of threads */
+    c_lanes = 8    /* of them that are added up at once */
 };
 
 /* Squares of larger widths would be no numbers. */
@@ -85,17 +86,50 @@ void fmm_charges_set_total(gmxfmm_plan* plan, const double* sums, int num)
     plan->charges.rest[0]  = sum[1];
 }
 
+/* Sums of the charges of c_lanes parts: an addition waits for the last one of its part alone. */
+static void add_parts(const double* q, int64_t n, int part, double (*sum)[2])
+{
+    const double* at[c_lanes];
+    double        own[c_lanes][2] = {{0}};
+    const int64_t least           = n / c_parts; /* charges of a part; some have one more */
+    for (int l = 0; l < c_lanes; l++)
+    {
+        at[l] = q + n * (part + l) / c_parts;
+    }
+    for (int64_t k = 0; k < least; k++)
+    {
+        for (int l = 0; l < c_lanes; l++)
+        {
+            add_exactly(own[l], at[l][k]);
+        }
+    }
+    for (int l = 0; l < c_lanes; l++)
+    {
+        if (at[l] + least < q + n * (part + l + 1) / c_parts)
+        {
+            add_exactly(own[l], at[l][least]);
+        }
+        sum[l][0] = own[l][0];
+        sum[l][1] = own[l][1];
+    }
+}
+
 static void copy_charges(gmxfmm_plan* plan, int64_t n, const void* q)
 {
-    double sum[c_parts][2];
-#pragma omp parallel for schedule(static) num_threads(plan->num_threads) if (n > FMM_FEW_PARTICLES)
-    for (int part = 0; part < c_parts; part++)
+    double                 sum[c_parts][2];
+    const gmxfmm_precision type = plan->options.array_type;
+    double* const          to   = plan->charges.q;
+#pragma omp parallel num_threads(plan->num_threads) if (n > FMM_FEW_PARTICLES)
     {
-        sum[part][0] = sum[part][1] = 0;
-        for (int64_t i = n * part / c_parts; i < n * (part + 1) / c_parts; i++)
+#pragma omp for schedule(static)
+        for (int64_t i = 0; i < n; i++)
         {
-            plan->charges.q[i] = fmm_number_of(q, plan->options.array_type, i);
-            add_exactly(sum[part], plan->charges.q[i]);
+            to[i] = fmm_number_of(q, type, i);
+        }
+#pragma omp for schedule(static)
+        for (int part = 0; part < c_parts; part += c_lanes)
+        {
+            add_parts(to, n, part, sum + part);
         }
     }
     fmm_charges_set_total(plan, sum[0], c_parts);

@@ -172,44 +172,87 @@ static gmxfmm_status assign(gmxfmm_plan* plan, const void* x)
     return told(plan, fmm_ranks_assign(plan, x));
 }
 
-/* to[k] = from[list[k]] (back: 0), or the other way round. */
-static void
-copy_listed(int num_threads, const fmm_lists* lists, int64_t num, size_t bytes, void* packed, void* all, int back)
+/* Items of an array, all or those that a list names. */
+typedef struct
 {
-    const int* list = lists->list.at;
-#pragma omp parallel for schedule(static) num_threads(num_threads)
-    for (int64_t k = 0; k < num; k++)
+    void*      array;
+    const int* list; /* NULL: all, in order */
+} items;
+
+/* Item k of `to` becomes that of `from`. With a constant for bytes a copy is a load and a store. */
+static inline void copy_some(items to, items from, int64_t begin, int64_t end, size_t bytes)
+{
+    for (int64_t k = begin; k < end; k++)
     {
-        char* const at = (char*)all + (size_t)list[k] * bytes;
-        char* const to = (char*)packed + (size_t)k * bytes;
-        memcpy(back ? at : to, back ? to : at, bytes);
+        memcpy((char*)to.array + (size_t)(to.list != NULL ? to.list[k] : k) * bytes,
+               (const char*)from.array + (size_t)(from.list != NULL ? from.list[k] : k) * bytes, bytes);
     }
+}
+
+/* The same by several threads. Items are of three numbers, or of one. */
+static void copy_items(int num_threads, items to, items from, int64_t begin, int64_t end, size_t bytes)
+{
+    const int64_t c_piece = 4096;
+#pragma omp parallel for schedule(static) num_threads(num_threads)
+    for (int64_t k = begin; k < end; k += c_piece)
+    {
+        const int64_t last = k + c_piece < end ? k + c_piece : end;
+        switch (bytes)
+        {
+        case 3 * sizeof(float):
+            copy_some(to, from, k, last, 3 * sizeof(float));
+            break;
+        case 3 * sizeof(double):
+            copy_some(to, from, k, last, 3 * sizeof(double));
+            break;
+        default:
+            copy_some(to, from, k, last, bytes);
+            break;
+        }
+    }
+}
+
+/* Items that `gives` names to where `takes` has them, on all ranks; into NULL none. Collective. */
+static gmxfmm_status exchange(gmxfmm_plan*     plan,
+                              size_t           bytes,
+                              const fmm_lists* gives,
+                              void*            from,
+                              const fmm_lists* takes,
+                              void*            to,
+                              double*          seconds)
+{
+    struct fmm_divided* d    = plan->divided;
+    const int           rank = plan->ranks->comm.rank, size = plan->ranks->comm.size, threads = plan->num_threads;
+    const int64_t *     sent = gives->start, *comes = takes->start;
+    const items         here = {from, gives->list.at}, there = {to, takes->list.at};
+    const items         packed = {d->packed.at, NULL}, received = {d->received.at, NULL};
+    copy_items(threads, packed, here, 0, sent[rank], bytes);
+    copy_items(threads, packed, here, sent[rank + 1], sent[size], bytes);
+    const gmxfmm_status status = fmm_travel_to_others(plan, bytes, packed.array, sent, received.array, comes, seconds);
+    if (to != NULL)
+    {
+        const items own = {from, here.list + sent[rank]}, own_there = {to, there.list + comes[rank]};
+        copy_items(threads, own_there, own, 0, sent[rank + 1] - sent[rank], bytes);
+        copy_items(threads, there, received, 0, comes[rank], bytes);
+        copy_items(threads, there, received, comes[rank + 1], comes[size], bytes);
+    }
+    return status;
 }
 
 /* Positions of given particles to those that meet them. Collective. */
 static gmxfmm_status send_positions(gmxfmm_plan* plan, const void* x)
 {
     struct fmm_divided* d     = plan->divided;
-    const int           size  = plan->ranks->comm.size;
     const size_t        bytes = 3 * fmm_word_of(plan->options.array_type);
-    copy_listed(plan->num_threads, &d->gives, d->gives.start[size], bytes, d->packed.at, (void*)(uintptr_t)x, 0);
-    const gmxfmm_status status =
-        fmm_travel(plan, bytes, d->packed.at, d->gives.start, d->received.at, d->meets.start, &d->info.time_positions);
-    copy_listed(plan->num_threads, &d->meets, d->meets.start[size], bytes, d->received.at, d->x.at, 1);
-    return status;
+    return exchange(plan, bytes, &d->gives, (void*)(uintptr_t)x, &d->meets, d->x.at, &d->info.time_positions);
 }
 
 /* Results of own particles to the ranks that gave them, and those of given particles to the caller. Collective. */
 static gmxfmm_status deliver(gmxfmm_plan* plan, int result, void* to)
 {
     struct fmm_divided* d     = plan->divided;
-    const int           size  = plan->ranks->comm.size;
     const size_t        bytes = c_numbers[result] * fmm_word_of(plan->options.array_type);
-    copy_listed(plan->num_threads, &d->returns, d->returns.start[size], bytes, d->packed.at, d->result[result].at, 0);
-    const gmxfmm_status status =
-        fmm_travel(plan, bytes, d->packed.at, d->returns.start, d->received.at, d->waits.start, &d->info.time_results);
-    copy_listed(plan->num_threads, &d->waits, to != NULL ? d->waits.start[size] : 0, bytes, d->received.at, to, 1);
-    return status;
+    return exchange(plan, bytes, &d->returns, d->result[result].at, &d->waits, to, &d->info.time_results);
 }
 
 /* Adds the times of a step of the own plan, without exchanges, to those of this one, and to what is known of its speed.

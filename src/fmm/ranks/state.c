@@ -48,6 +48,28 @@ gmxfmm_status fmm_follow_box(gmxfmm_plan* plan)
     return fmm_agree_on_own(plan, gmxfmm_set_box(d->own, plan->domain.given));
 }
 
+gmxfmm_status fmm_travel_to_others(gmxfmm_plan*   plan,
+                                   size_t         bytes,
+                                   const void*    packed,
+                                   const int64_t* sent,
+                                   void*          received,
+                                   const int64_t* comes,
+                                   double*        seconds)
+{
+    struct fmm_divided* d    = plan->divided;
+    const int           rank = plan->ranks->comm.rank, size = plan->ranks->comm.size;
+    const double        begin  = fmm_time();
+    const gmxfmm_status status = fmm_ranks_some_each(plan->ranks, bytes, packed, sent, received, comes);
+    for (int r = 0; r < size; r++)
+    {
+        d->info.messages += r != rank && sent[r + 1] > sent[r];
+    }
+    d->info.bytes_sent += (size_t)(sent[size] - sent[rank + 1] + sent[rank]) * bytes;
+    d->info.bytes_received += (size_t)(comes[size] - comes[rank + 1] + comes[rank]) * bytes;
+    *seconds += fmm_time() - begin;
+    return status;
+}
+
 gmxfmm_status fmm_travel(gmxfmm_plan*   plan,
                          size_t         bytes,
                          const void*    packed,
@@ -56,23 +78,13 @@ gmxfmm_status fmm_travel(gmxfmm_plan*   plan,
                          const int64_t* comes,
                          double*        seconds)
 {
-    struct fmm_divided* d    = plan->divided;
-    const int           rank = plan->ranks->comm.rank, size = plan->ranks->comm.size;
-    const double        begin = fmm_time();
-    const size_t        own   = (size_t)(sent[rank + 1] - sent[rank]) * bytes;
+    const int    rank = plan->ranks->comm.rank;
+    const size_t own  = (size_t)(sent[rank + 1] - sent[rank]) * bytes;
     if (own > 0)
     {
         memcpy((char*)received + (size_t)comes[rank] * bytes, (const char*)packed + (size_t)sent[rank] * bytes, own);
     }
-    const gmxfmm_status status = fmm_ranks_some_each(plan->ranks, bytes, packed, sent, received, comes);
-    for (int r = 0; r < size; r++)
-    {
-        d->info.messages += r != rank && sent[r + 1] > sent[r];
-    }
-    d->info.bytes_sent += (size_t)sent[size] * bytes - own;
-    d->info.bytes_received += (size_t)comes[size] * bytes - own;
-    *seconds += fmm_time() - begin;
-    return status;
+    return fmm_travel_to_others(plan, bytes, packed, sent, received, comes, seconds);
 }
 
 int fmm_given_id(const gmxfmm_plan* plan, int64_t i)

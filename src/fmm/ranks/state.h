@@ -90,6 +90,15 @@ gmxfmm_status fmm_travel(gmxfmm_plan*   plan,
                          const int64_t* comes,
                          double*        seconds);
 
+/* The same without those for the rank itself. */
+gmxfmm_status fmm_travel_to_others(gmxfmm_plan*   plan,
+                                   size_t         bytes,
+                                   const void*    packed,
+                                   const int64_t* sent,
+                                   void*          received,
+                                   const int64_t* comes,
+                                   double*        seconds);
+
 /* The assignment of the particles given at x, for which a message of COMM may be missing. Collective. */
 gmxfmm_status fmm_ranks_assign(gmxfmm_plan* plan, const void* x);
 
