@@ -550,25 +550,34 @@ void FmmPlan::divide(const gmxfmm_comm& comm, const int numAtoms, const FmmBox& 
     throwOnError(status, message.data(), isOnGpu());
 }
 
-void FmmPlan::setHomeAtoms(ArrayRef<const int>     home,
-                           ArrayRef<const real>    charges,
-                           const ListOfLists<int>& exclusions)
+void FmmPlan::setHomeAtoms(ArrayRef<const int> home, const FmmAtomKinds& kinds)
 {
-    std::vector<real> own;
-    FmmExclusionLists lists;
-    own.reserve(home.size());
-    lists.start.reserve(home.size() + 1);
-    for (const int i : home)
+    // By themselves: each load waits for memory, beside the others
+    homeKinds_.resize(home.size());
+    std::transform(home.begin(),
+                   home.end(),
+                   homeKinds_.begin(),
+                   [&kinds](const int atom) { return kinds.kind(atom); });
+    FmmExclusionLists& lists = homeExclusions_;
+    homeCharges_.resize(home.size());
+    lists.start.resize(home.size() + 1);
+    lists.start[0] = 0;
+    int num        = 0;
+    for (Index k = 0; k < home.ssize(); k++)
     {
-        own.push_back(charges[i]);
-        if (i < exclusions.ssize())
+        const ArrayRef<const int> excluded = kinds.excluded(homeKinds_[k]);
+        if (num + excluded.ssize() > gmx::ssize(lists.list))
         {
-            const auto excluded = exclusions[i];
-            lists.list.insert(lists.list.end(), excluded.begin(), excluded.end());
+            lists.list.resize(2 * (num + excluded.size()));
         }
-        lists.start.push_back(lists.list.size());
+        for (const int other : excluded)
+        {
+            lists.list[num++] = home[k] + other;
+        }
+        lists.start[k + 1] = num;
+        homeCharges_[k]    = kinds.charge(homeKinds_[k]);
     }
-    check(gmxfmm_set_charges(plan_.get(), own.size(), own.data()));
+    check(gmxfmm_set_charges(plan_.get(), homeCharges_.size(), homeCharges_.data()));
     check(gmxfmm_set_ids(plan_.get(), home.data()));
     check(gmxfmm_set_exclusions(plan_.get(), lists.start.data(), lists.list.data()));
 }

@@ -22,6 +22,7 @@
 
 #include "fmmchoice.h"
 #include "fmmmeasure.h"
+#include "fmmsystem.h"
 #include "fmmversion.h"
 
 struct gmx_mtop_t;
@@ -158,11 +159,10 @@ public:
     void divide(const gmxfmm_comm& comm, int numAtoms, const FmmBox& box);
     /*! \brief Sets charges and exclusions of home atoms
      *
-     * \param[in] home        Their numbers in the whole system, in the order that they have here
-     * \param[in] charges     Charges of all atoms
-     * \param[in] exclusions  Excluded pairs of all atoms
+     * \param[in] home   Their numbers in the whole system, in the order that they have here
+     * \param[in] kinds  Of all atoms
      */
-    void setHomeAtoms(ArrayRef<const int> home, ArrayRef<const real> charges, const ListOfLists<int>& exclusions);
+    void setHomeAtoms(ArrayRef<const int> home, const FmmAtomKinds& kinds);
 
     //! Sets charges and exclusions
     void setAtoms(ArrayRef<const real> charges, const ListOfLists<int>& exclusions);
@@ -206,6 +206,10 @@ private:
     FmmMeasuredError                      measured_;
     FmmChoice                             choice_;
     std::unique_ptr<gmxfmm_plan, Deleter> plan_;
+    //! Kinds, charges and exclusions of home atoms, kept for their memory
+    std::vector<int>  homeKinds_;
+    std::vector<real> homeCharges_;
+    FmmExclusionLists homeExclusions_;
 };
 
 } // namespace gmx

@@ -832,14 +832,14 @@ public:
     {
         if (!communicator_)
         {
-            communicator_    = std::make_unique<FmmCommunicator>(ranks_->commrec());
-            exclusionsOfAll_ = fmmExclusions(mtop_);
+            communicator_ = std::make_unique<FmmCommunicator>(ranks_->commrec());
+            const ListOfLists<int> exclusions = fmmExclusions(mtop_);
+            atomKinds_                        = FmmAtomKinds(ranks_->charges(), exclusions);
             setEnergyGroups(ranks_->charges(), ranks_->energyGroups());
-            setPerturbation(
-                    ranks_->charges(), ranks_->chargesB(), exclusionsOfAll_, ranks_->energyGroups());
+            setPerturbation(ranks_->charges(), ranks_->chargesB(), exclusions, ranks_->energyGroups());
             plan_->divide(communicator_->get(), mtop_.natoms, box_);
         }
-        plan_->setHomeAtoms(home, ranks_->charges(), exclusionsOfAll_);
+        plan_->setHomeAtoms(home, atomKinds_);
         force_.resize(home.size());
         potential_.resize(perturbation_ ? home.size() : 0);
         if (perturbation_)
@@ -1102,7 +1102,7 @@ public:
     //! Whether the library divides the FMM over them
     bool isDivided_ = false;
     //! Of all atoms, where it does
-    ListOfLists<int> exclusionsOfAll_;
+    FmmAtomKinds atomKinds_;
     //! Empty unless the main rank of several computes all on its GPU
     std::unique_ptr<FmmGpuRanks> gpuRanks_;
     //! Otherwise whether charges and exclusions of all atoms are set

@@ -10,6 +10,8 @@
 #include "fmmsystem.h"
 
 #include <algorithm>
+#include <map>
+#include <utility>
 
 #include "gromacs/mdlib/vsite.h"
 #include "gromacs/pbcutil/pbc.h"
@@ -94,6 +96,47 @@ FmmExclusionLists fmmExclusionLists(const ListOfLists<int>& exclusions, const in
         lists.start.push_back(lists.list.size());
     }
     return lists;
+}
+
+FmmAtomKinds::FmmAtomKinds(ArrayRef<const real> charges, const ListOfLists<int>& exclusions)
+{
+    std::map<std::pair<real, std::vector<int>>, int> known;
+    // Of each kind, the one of the atom that came behind it last: molecules repeat
+    std::vector<int> next;
+    std::vector<int> excluded;
+    int              last = -1;
+    kinds_.reserve(charges.size());
+    for (int atom = 0; atom < charges.ssize(); atom++)
+    {
+        excluded.clear();
+        if (atom < exclusions.ssize())
+        {
+            for (const int other : exclusions[atom])
+            {
+                excluded.push_back(other - atom);
+            }
+        }
+        int kind = (last >= 0 ? next[last] : -1);
+        if (kind < 0 || charges_[kind] != charges[atom]
+            || !std::equal(
+                    excluded.begin(), excluded.end(), excluded_[kind].begin(), excluded_[kind].end()))
+        {
+            const auto [entry, isNew] = known.insert({ { charges[atom], excluded }, numKinds() });
+            kind                      = entry->second;
+            if (isNew)
+            {
+                charges_.push_back(charges[atom]);
+                excluded_.pushBack(excluded);
+                next.push_back(-1);
+            }
+        }
+        if (last >= 0)
+        {
+            next[last] = kind;
+        }
+        kinds_.push_back(kind);
+        last = kind;
+    }
 }
 
 std::vector<RVec> fmmCoordinates(const gmx_mtop_t&    mtop,

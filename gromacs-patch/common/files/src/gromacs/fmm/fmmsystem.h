@@ -53,6 +53,32 @@ struct FmmExclusionLists
 //! Returns exclusions in that form; the last of the atoms may have none in \p exclusions
 FmmExclusionLists fmmExclusionLists(const ListOfLists<int>& exclusions, int numAtoms);
 
+/*! \brief Charges and excluded atoms of all atoms, in four bytes each
+ *
+ * Atoms with the same charge, whose excluded atoms have the same places relative to them, are of one kind. There are few
+ * kinds where molecules are alike. So they stay in the processor's cache when atoms are looked up in any order.
+ */
+class FmmAtomKinds
+{
+public:
+    FmmAtomKinds() = default;
+    //! The last of the atoms may have none in \p exclusions
+    FmmAtomKinds(ArrayRef<const real> charges, const ListOfLists<int>& exclusions);
+
+    int  kind(int atom) const { return kinds_[atom]; }
+    real charge(int kind) const { return charges_[kind]; }
+    //! Numbers of the excluded atoms, less that of the atom
+    ArrayRef<const int> excluded(int kind) const { return excluded_[kind]; }
+    int                 numKinds() const { return gmx::ssize(charges_); }
+
+private:
+    //! Of each atom
+    std::vector<int> kinds_;
+    //! Of each kind
+    std::vector<real> charges_;
+    ListOfLists<int>  excluded_;
+};
+
 /*! \brief Returns coordinates in which virtual sites are where other atoms put them
  *
  * mdrun builds them at its start, and in a file they may be anywhere. Without

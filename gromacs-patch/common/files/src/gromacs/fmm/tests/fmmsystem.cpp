@@ -69,6 +69,27 @@ TEST_F(FmmSystemTest, HasChargesOfAllMolecules)
     EXPECT_THAT(fmmCharges(mtop_, 0), ::testing::ElementsAre(-1, 0, 1, -1, 0, 1));
 }
 
+TEST_F(FmmSystemTest, HasKindsOfAtoms)
+{
+    mtop_.intermolecularExclusionGroup = { 1, 4 };
+    std::vector<real> charges          = fmmCharges(mtop_, 0);
+    charges.push_back(2); // of an atom without exclusions
+    const ListOfLists<int> exclusions = fmmExclusions(mtop_);
+    const FmmAtomKinds     kinds(charges, exclusions);
+    EXPECT_EQ(5, kinds.numKinds())
+            << "of the first molecule, of the other's second atom, and the last one";
+    for (int a = 0; a < gmx::ssize(charges); a++)
+    {
+        EXPECT_EQ(charges[a], kinds.charge(kinds.kind(a)));
+        std::vector<int> expected;
+        for (int k = 0; a < exclusions.ssize() && k < gmx::ssize(exclusions[a]); k++)
+        {
+            expected.push_back(exclusions[a][k] - a);
+        }
+        EXPECT_THAT(kinds.excluded(kinds.kind(a)), ::testing::ElementsAreArray(expected)) << "atom " << a;
+    }
+}
+
 TEST_F(FmmSystemTest, HasExclusionsBetweenMolecules)
 {
     mtop_.intermolecularExclusionGroup = { 1, 4 };
