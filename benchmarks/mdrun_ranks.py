@@ -4,7 +4,7 @@
 Usage: mdrun_ranks.py OUT COPIES STEPS [ROUNDS [RANKS ...]]: SPC water, 648 COPIES^3 atoms; RANKS (default 1 and 2) that share the cores
 (GMXFMM_NTOMP threads in all). Layouts and methods take turns; the second half of each run is timed. FMM has the order and cells that one rank
 chose on all ranks. The record takes the place of the system's in OUT. Needs GMXFMM_GMX. What is stored of a run: ms per step, the cycle table, the
-FMM's stages on the first rank, and ms of a partition ("Domain decomp.").
+FMM's stages on the first rank, and ms of a partition ("Domain decomp."). GMXFMM_NSTLIST: steps between these, for all; short ones measure partitions.
 
 With GMXFMM_NB=gpu all is on GPUs, of which there are GMXFMM_GPUS (default: all): ranks have them in turn, and one rank is measured on one and, for
 the FMM, on all of them. PME has a rank more for itself, on the last. COPIES may be a system of mdrun_gpu.py then, as protein18.
@@ -23,6 +23,7 @@ PME = {"coulombtype": "PME"}
 DT = 0.002
 ON_GPU = os.environ.get("GMXFMM_NB") == "gpu"
 GPUS = (int(os.environ.get("GMXFMM_GPUS") or 0) or len(gpus())) if ON_GPU else 0
+NSTLIST = os.environ.get("GMXFMM_NSTLIST") or ("200" if ON_GPU else "")
 THREADS = min(CORES, 16 * max(1, GPUS)) if ON_GPU else int(NTOMP)
 
 
@@ -41,10 +42,10 @@ class Layout:
         self.threads = max(1, THREADS // (ranks + self.pme_rank))
         self.env = {"GMX_ENABLE_DIRECT_GPU_COMM": "1"} if ON_GPU and ranks > 1 else {}
         self.name = f"{method}, {ranks} x {self.threads}" + (f", {GPUS if several or ranks > 1 else 1} GPUs" if ON_GPU else "")
-        self.options = []
+        self.options = ["-nstlist", NSTLIST] if NSTLIST else []
         if ON_GPU:
             tasks = [str(rank * GPUS // ranks) for rank in range(ranks)] + [str(GPUS - 1)] * self.pme_rank
-            self.options = ["-nstlist", "200", "-pin", "on", *(["-fmm", "gpu"] if method == "fmm" else ["-pme", "gpu", "-notunepme"]),
+            self.options = [*self.options, "-pin", "on", *(["-fmm", "gpu"] if method == "fmm" else ["-pme", "gpu", "-notunepme"]),
                             *(["-npme", "1"] if self.pme_rank else []),
                             *(["-gputasks", "".join(tasks)] if ranks > 1 else ["-fmmgpus", str(GPUS)] if several else ["-gpu_id", "0"])]
 
@@ -81,6 +82,7 @@ def main():
     title += f", {GPUS} GPU{'s' * (GPUS > 1)}" if ON_GPU else ""
     if gmx.has_processes:
         title += ", processes" + ", positions by the host" * ("GMX_DISABLE_DIRECT_GPU_COMM" in os.environ)
+    title += f", lists of {NSTLIST} steps" if NSTLIST and not ON_GPU else ""
     base = changed(system.mdp, nsteps=steps)
     gmx.grompp(folder, {**base, **FMM}, system, name="choose")
     choose = ["-fmm", "gpu", "-gpu_id", "0", "-ntmpi", "1", "-ntomp", str(min(16, CORES)), "-nb", "gpu"] if ON_GPU else []
@@ -137,7 +139,8 @@ def main():
     for ranks in rank_counts:
         pme, fmm = (median.get(Layout(method, ranks).name) for method in ("pme", "fmm"))
         if pme and fmm:
-            print(f"{ranks} ranks: FMM over PME {fmm / pme:.3f}")
+            partitions = [statistics.median(run["ms_of_a_partition"] for run in runs[Layout(method, ranks).name]) for method in ("fmm", "pme")]
+            print(f"{ranks} ranks: FMM over PME {fmm / pme:.3f}" + f", partition of atoms {partitions[0] / partitions[1]:.3f}" * (partitions[1] > 0))
     sys.exit(1 if failed else 0)
 
 
