@@ -27,24 +27,30 @@ typedef struct
 /* What an assignment needs for itself. */
 typedef struct
 {
-    int*       cell;            /* n: of each given particle */
-    int *      first, *ranks;   /* of each cell, where the ranks that need its particles begin, the owner first */
-    int        num, room;       /* of ranks */
-    int64_t *  counts, *others; /* size + 1 */
+    int *    first, *ranks;   /* of each cell, where the ranks that need its particles begin, the owner first */
+    int      num, room;       /* of ranks */
+    int64_t *counts, *others; /* size + 1 */
+    int64_t *list_start, *list_comes;
+    int*     missing; /* numbers that own particles exclude and this rank does not meet */
+    int64_t  num_missing;
+
+    /* Kept for the next one */
+    int*       cell; /* n: of each given particle */
     traveller *sent, *received;
     int *      list, *list_received; /* exclusions on their way */
-    int64_t *  list_start, *list_comes;
-    int*       missing; /* numbers that own particles exclude and this rank does not meet */
-    int64_t    num_missing;
-    int *      rows, *partners; /* exclusions of the own plan */
+    int *      rows, *partners;      /* of the own plan */
     void*      charges;
 } scratch;
 
+/* Room for so many items, or NULL. */
+static void* keep(struct fmm_divided* d, fmm_kept which, size_t num, size_t bytes)
+{
+    return fmm_room_renew(&d->kept[which], num, bytes) ? d->kept[which].at : NULL;
+}
+
 static void free_scratch(scratch* s)
 {
-    void* const all[] = {s->cell,       s->first,    s->ranks, s->counts,        s->others,
-                         s->sent,       s->received, s->list,  s->list_received, s->list_start,
-                         s->list_comes, s->missing,  s->rows,  s->partners,      s->charges};
+    void* const all[] = {s->first, s->ranks, s->counts, s->others, s->list_start, s->list_comes, s->missing};
     for (size_t i = 0; i < sizeof(all) / sizeof(all[0]); i++)
     {
         free(all[i]);
@@ -122,7 +128,7 @@ static gmxfmm_status make_own(gmxfmm_plan* plan)
 static gmxfmm_status find_cells(gmxfmm_plan* plan, const void* x, scratch* s)
 {
     const int64_t n = plan->particles.n;
-    s->cell         = malloc((size_t)n * sizeof(int) + 1);
+    s->cell         = keep(plan->divided, FMM_KEPT_CELLS, (size_t)n, sizeof(int));
     if (s->cell == NULL)
     {
         return fmm_no_memory(plan);
@@ -364,13 +370,11 @@ static gmxfmm_status list_given(gmxfmm_plan* plan, scratch* s, const wish* wishe
 /* Given particles with what goes along, and entries of exclusions that go to each rank. */
 static gmxfmm_status pack_given(gmxfmm_plan* plan, scratch* s, const void* x)
 {
-    const struct fmm_divided* d    = plan->divided;
-    const int                 size = size_of(plan);
-    const int64_t             num = d->gives.start[size], n = plan->particles.n;
-    free(s->sent);
-    free(s->list);
-    s->sent      = malloc((size_t)num * sizeof(*s->sent) + 1);
-    s->list      = malloc((size_t)(d->excl_start != NULL ? d->excl_start[n] : 0) * sizeof(int) + 1);
+    struct fmm_divided* d    = plan->divided;
+    const int           size = size_of(plan);
+    const int64_t num = d->gives.start[size], entries = d->excl_start != NULL ? d->excl_start[plan->particles.n] : 0;
+    s->sent      = keep(d, FMM_KEPT_SENT, (size_t)num, sizeof(*s->sent));
+    s->list      = keep(d, FMM_KEPT_LIST, (size_t)entries, sizeof(int));
     int64_t room = 0;
     if (s->sent == NULL || s->list == NULL)
     {
@@ -430,10 +434,8 @@ static gmxfmm_status send_given(gmxfmm_plan* plan, scratch* s)
     {
         return status;
     }
-    free(s->received);
-    free(s->list_received);
-    s->received            = malloc((size_t)d->meets.start[size] * sizeof(*s->received) + 1);
-    s->list_received       = malloc((size_t)s->list_comes[size] * sizeof(int) + 1);
+    s->received            = keep(d, FMM_KEPT_RECEIVED, (size_t)d->meets.start[size], sizeof(*s->received));
+    s->list_received       = keep(d, FMM_KEPT_LIST_RECEIVED, (size_t)s->list_comes[size], sizeof(int));
     status                 = fmm_agree(plan, s->received && s->list_received ? GMXFMM_OK : fmm_no_memory(plan));
     status                 = status == GMXFMM_OK
                                  ? fmm_travel(plan, sizeof(traveller), s->sent, d->gives.start, s->received, d->meets.start, time)
@@ -492,7 +494,7 @@ static gmxfmm_status place_received(gmxfmm_plan* plan, const scratch* s)
 {
     struct fmm_divided* d     = plan->divided;
     const int64_t       num   = d->meets.start[size_of(plan)];
-    int* const          order = malloc((2 * (size_t)num + 1) * sizeof(int));
+    int* const          order = keep(d, FMM_KEPT_ORDER, 2 * (size_t)num, sizeof(int));
     /* one that was not set may be anything: what is at its place has another number */
     if (d->index_of.bytes < (size_t)d->total * sizeof(int))
     {
@@ -513,7 +515,6 @@ static gmxfmm_status place_received(gmxfmm_plan* plan, const scratch* s)
             ((int*)d->meets.list.at)[order[i]] = (int)i;
         }
     }
-    free(order);
     return there ? GMXFMM_OK : fmm_no_memory(plan);
 }
 
@@ -677,16 +678,17 @@ static gmxfmm_status list_results(gmxfmm_plan* plan, const scratch* s)
 /* Exclusions of own particles, as rows of the own plan: rows[num + 1], partners. */
 static gmxfmm_status make_rows(gmxfmm_plan* plan, scratch* s)
 {
-    const struct fmm_divided* d   = plan->divided;
-    const int64_t             num = d->meets.start[size_of(plan)], entries = s->list_comes[size_of(plan)];
-    const int*                place = d->meets.list.at;
-    s->rows                         = calloc((size_t)num + 1, sizeof(int));
-    s->partners                     = malloc((size_t)entries * sizeof(int) + 1);
+    struct fmm_divided* d   = plan->divided;
+    const int64_t       num = d->meets.start[size_of(plan)], entries = s->list_comes[size_of(plan)];
+    const int*          place = d->meets.list.at;
+    s->rows                   = keep(d, FMM_KEPT_ROWS, (size_t)num + 1, sizeof(int));
+    s->partners               = keep(d, FMM_KEPT_PARTNERS, (size_t)entries, sizeof(int));
     if (s->rows == NULL || s->partners == NULL || entries > INT32_MAX)
     {
         return fmm_no_memory(plan);
     }
-    for (int64_t k = 0; k < num; k++)
+    s->rows[0] = 0;
+    for (int64_t k = 0; k < num; k++) /* each place is one's */
     {
         s->rows[place[k] + 1] = s->received[k].num_excluded > 0 ? s->received[k].num_excluded : 0;
     }
@@ -733,7 +735,7 @@ static gmxfmm_status take_received(gmxfmm_plan* plan, scratch* s)
     struct fmm_divided*    d    = plan->divided;
     const int64_t          num  = d->meets.start[size_of(plan)];
     const gmxfmm_precision type = plan->options.array_type;
-    s->charges                  = malloc((size_t)num * sizeof(double) + 1);
+    s->charges                  = keep(d, FMM_KEPT_CHARGES, (size_t)num, sizeof(double));
     gmxfmm_status status        = s->charges != NULL ? make_rows(plan, s) : fmm_no_memory(plan);
     for (int64_t k = 0; k < num && status == GMXFMM_OK; k++)
     {

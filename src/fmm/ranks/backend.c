@@ -85,6 +85,10 @@ static void destroy(gmxfmm_plan* plan)
     free_lists(&d->meets);
     free_lists(&d->waits);
     free_lists(&d->returns);
+    for (int i = 0; i < FMM_KEPT; i++)
+    {
+        free(d->kept[i].at);
+    }
     free(d->ids.at);
     free(d->index_of.at);
     free(d->x.at);

@@ -37,6 +37,21 @@ typedef struct
     fmm_room list;  /* int */
 } fmm_lists;
 
+/* Memory of an assignment that the next one has again: that of new pages costs more than what is done with it. */
+typedef enum
+{
+    FMM_KEPT_CELLS,
+    FMM_KEPT_SENT,
+    FMM_KEPT_RECEIVED,
+    FMM_KEPT_LIST,
+    FMM_KEPT_LIST_RECEIVED,
+    FMM_KEPT_ORDER,
+    FMM_KEPT_ROWS,
+    FMM_KEPT_PARTNERS,
+    FMM_KEPT_CHARGES,
+    FMM_KEPT
+} fmm_kept;
+
 struct fmm_divided
 {
     gmxfmm_plan* own;    /* of the particles that this rank meets, in the order of their numbers */
@@ -53,7 +68,8 @@ struct fmm_divided
     fmm_lists gives, meets, waits, returns;
     fmm_room  ids;      /* of the particles in the own plan */
     fmm_room  index_of; /* in the own plan, of each number that is there */
-    int64_t   num_own;  /* particles in own cells */
+    fmm_room  kept[FMM_KEPT];
+    int64_t   num_own; /* particles in own cells */
     double    near_particles;
 
     /* Of a step */
