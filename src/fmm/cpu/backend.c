@@ -37,9 +37,9 @@ static gmxfmm_status set_charges(gmxfmm_plan* plan)
     const size_t  before      = plan->bytes;
     gmxfmm_status status      = fmm_particle_set_alloc(plan, p, plan->particles.n);
     plan->cpu->near_particles = 0;
-    if (status == GMXFMM_OK)
+    if (status == GMXFMM_OK && p->charge == NULL)
     {
-        p->charge = fmm_alloc(plan, (size_t)p->n * sizeof(double));
+        p->charge = fmm_alloc(plan, (size_t)p->room * sizeof(double));
         p->bytes  = plan->bytes - before;
         status    = p->charge != NULL ? GMXFMM_OK : fmm_fail(plan, GMXFMM_ERROR_MEMORY, "out of memory for charges");
     }

@@ -13,6 +13,7 @@
 typedef struct
 {
     int64_t n;
+    int64_t room;               /* particles that there is memory for */
     int*    sorted;             /* sorted[s] = i, i in the caller's order */
     int*    position;           /* position[i] = s */
     int*    cell_of;            /* n: cell of particle i */

@@ -46,12 +46,35 @@ void fmm_particle_set_free(gmxfmm_plan* plan, fmm_particle_set* p)
     memset(p, 0, sizeof(*p));
 }
 
+/* Behind the last particle numbers must be finite. */
+static void clear_padding(const gmxfmm_plan* plan, const fmm_particle_set* p)
+{
+    const size_t word     = fmm_word_of(plan->options.precision);
+    void* const  arrays[] = {p->x,  p->y,  p->z,  p->q,        p->near_phi, p->far_phi,
+                             p->ex, p->ey, p->ez, p->given[0], p->given[1], p->given[2]};
+    for (size_t i = 0; i < sizeof(arrays) / sizeof(arrays[0]); i++)
+    {
+        if (arrays[i] != NULL)
+        {
+            memset((char*)arrays[i] + (size_t)p->n * word, 0, FMM_ALIGN * word);
+        }
+    }
+}
+
 gmxfmm_status fmm_particle_set_alloc(gmxfmm_plan* plan, fmm_particle_set* p, int64_t n)
 {
+    const int fluctuates = plan->shared != NULL; /* what a rank meets is another number in each assignment */
+    if (fluctuates && p->sorted != NULL && n <= p->room && n >= p->room / 2)
+    {
+        p->n = n;
+        clear_padding(plan, p);
+        return GMXFMM_OK;
+    }
     fmm_particle_set_free(plan, p);
-    const size_t before = plan->bytes, count = (size_t)n, real_bytes = bytes_of(plan, n);
-    void**       arrays[] = {&p->x, &p->y, &p->z, &p->q, &p->near_phi, &p->far_phi, &p->ex, &p->ey, &p->ez};
-    int          ok       = 1;
+    const int64_t room   = fluctuates ? n + n / 8 : n;
+    const size_t  before = plan->bytes, count = (size_t)room, real_bytes = bytes_of(plan, room);
+    void**        arrays[] = {&p->x, &p->y, &p->z, &p->q, &p->near_phi, &p->far_phi, &p->ex, &p->ey, &p->ez};
+    int           ok       = 1;
     for (size_t i = 0; i < sizeof(arrays) / sizeof(arrays[0]); i++)
     {
         *arrays[i] = fmm_alloc(plan, real_bytes);
@@ -72,7 +95,8 @@ gmxfmm_status fmm_particle_set_alloc(gmxfmm_plan* plan, fmm_particle_set* p, int
         fmm_particle_set_free(plan, p);
         return fmm_fail(plan, GMXFMM_ERROR_MEMORY, "out of memory for %lld particles", (long long)n);
     }
-    p->n = n;
+    p->n    = n;
+    p->room = room;
     return GMXFMM_OK;
 }
 
