@@ -18,7 +18,7 @@
 enum
 {
     c_parts = 256, /* of a sum, so that it has the same bits with any number of threads */
-    c_lanes = 8    /* of them that are added up at once */
+    c_lanes = 8    /* of them that are added up at once: a divisor */
 };
 
 /* Squares of larger widths would be no numbers. */

@@ -7,7 +7,8 @@
 #include "fmm/cpu/state.h"
 #include "fmm/math/portable.h"
 
-/* Arrays for n particles, replacing those that *p has, and for their cells. Errors: MEMORY. */
+/* Arrays for n particles. They replace those that *p has, with its cells, but where the plan is one of several ranks
+ * and those have room. Errors: MEMORY. */
 gmxfmm_status fmm_particle_set_alloc(gmxfmm_plan* plan, fmm_particle_set* p, int64_t n);
 gmxfmm_status fmm_particle_set_reserve_cells(gmxfmm_plan* plan, fmm_particle_set* p, int num_cells);
 void          fmm_particle_set_free(gmxfmm_plan* plan, fmm_particle_set* p);
