@@ -8,6 +8,7 @@
 #include "cuda/execute.h"
 #include "cuda/output.h"
 #include "cuda/particles/particles.h"
+#include "cuda/runtime/recording.h"
 #include "cuda/runtime/sums.h"
 #include "fmm/math/along.h"
 
@@ -138,11 +139,11 @@ static gmxfmm_status make_room(gmxfmm_plan* plan, cudaStream_t stream)
     {
         return fmm_fail(plan, GMXFMM_ERROR_ORDER, "enqueue_along must be called once before it is captured");
     }
-    FMM_CUDA(plan, cudaDeviceSynchronize());
+    FMM_CUDA(plan, fmm_cuda_wait_for_device());
     FMM_TRY(fmm_cuda_reserve_way(plan));
     FMM_TRY(fmm_cuda_reserve_dipoles(plan));
     FMM_TRY(fmm_is_adaptive(plan) ? fmm_cuda_reserve_scaled(plan) : GMXFMM_OK);
-    FMM_CUDA(plan, cudaDeviceSynchronize()); /* streams of a step do not wait for the default one */
+    FMM_CUDA(plan, fmm_cuda_wait_for_device()); /* streams of a step do not wait for the default one */
     return GMXFMM_OK;
 }
 

@@ -9,6 +9,7 @@
 #include "cuda/devices/devices.h"
 #include "cuda/tree/leaves.h"
 #include "cuda/particles/particles.h"
+#include "cuda/runtime/recording.h"
 #include "cuda/timing.h"
 
 /* The arrays of an assignment that steps read, but for what other devices copy of it: those of
@@ -158,7 +159,7 @@ gmxfmm_status fmm_device_assign(gmxfmm_plan* plan, const void* x)
         return fmm_fail(plan, GMXFMM_ERROR_UNSUPPORTED, "%d x %d x %d cells are too many for a GPU: use less depth",
                         plan->domain.grid[0], plan->domain.grid[1], plan->domain.grid[2]);
     }
-    FMM_CUDA(plan, cudaDeviceSynchronize()); /* steps still running use what is replaced here */
+    FMM_CUDA(plan, fmm_cuda_wait_for_device()); /* steps still running use what is replaced here */
     FMM_TRY(fmm_cuda_ready_particles(plan));
     FMM_TRY(fmm_cuda_upload_near_set(plan));
     FMM_TRY(fmm_cuda_on_device(plan, &x));

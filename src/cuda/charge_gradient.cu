@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "cuda/device.h"
+#include "cuda/runtime/recording.h"
 #include "cuda/runtime/sums.h"
 
 enum
@@ -98,7 +99,7 @@ gmxfmm_status fmm_device_set_charge_derivatives(gmxfmm_plan* plan)
             begin += c_piece;
         } while (begin < from->start[k + 1]);
     }
-    FMM_CUDA(plan, cudaDeviceSynchronize()); /* steps still running use what is replaced here */
+    FMM_CUDA(plan, fmm_cuda_wait_for_device()); /* steps still running use what is replaced here */
     d->num_pieces = static_cast<int>(piece_start.size());
     first_piece.push_back(d->num_pieces);
     piece_start.push_back(from->start[from->num]);

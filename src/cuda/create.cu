@@ -11,6 +11,7 @@
 #include "cuda/devices/devices.h"
 #include "cuda/near/near.h"
 #include "cuda/particles/particles.h"
+#include "cuda/runtime/recording.h"
 #include "cuda/schedule.h"
 #include "cuda/tree/far.h"
 #include "cuda/tree/levels.h"
@@ -121,7 +122,7 @@ void fmm_device_destroy(gmxfmm_plan* plan)
     }
     DeviceScope scope(first->id);
     /* what a host program has enqueued may still be running */
-    cudaDeviceSynchronize();
+    fmm_cuda_wait_for_device();
     for (int k = num_devices(first) - 1; k >= 0; k--)
     {
         destroy_objects(&first[k]);
@@ -135,7 +136,7 @@ gmxfmm_status fmm_device_set_grid(gmxfmm_plan* plan)
 {
     fmm_device* d = plan->device;
     DeviceScope scope(d->id);
-    FMM_CUDA(plan, cudaDeviceSynchronize());
+    FMM_CUDA(plan, fmm_cuda_wait_for_device());
     fmm_cuda_free_transforms(d);
     const DevicePath* path = plan->domain.tree != NULL ? &fmm_cuda_by_octree : &fmm_cuda_by_cells;
     if (d->far.path != path && d->group->far_arrays != 0)

@@ -9,6 +9,7 @@
 #include "cuda/devices/devices.h"
 #include "cuda/execute.h"
 #include "cuda/near/range.h"
+#include "cuda/runtime/recording.h"
 #include "cuda/synchronous.h"
 
 /* Streams differ in priority, which a graph without this would lose. */
@@ -18,39 +19,53 @@ static const unsigned long long c_graphFlags = cudaGraphInstantiateFlagUseNodePr
 static const unsigned long long c_graphFlags = 0;
 #endif
 
-/* Time of one of num steps, or of some of its stages, in s, each a graph, as simulations have them: calls of single
- * kernels would take the host longer than a short step takes the device. */
+/* Records a step, or some of its stages, as a graph. */
 static gmxfmm_status
-time_graph(gmxfmm_plan* plan, const void* x, const gmxfmm_device_output* output, int num, double* seconds)
+record_graph(gmxfmm_plan* plan, const void* x, const gmxfmm_device_output* output, cudaGraphExec_t* graph)
 {
-    fmm_device*     d        = plan->device;
-    cudaGraph_t     recorded = NULL;
-    cudaGraphExec_t graph    = NULL;
-    float           ms       = 0;
-    FMM_CUDA(plan, cudaStreamBeginCapture(d->schedule.own, cudaStreamCaptureModeThreadLocal));
-    gmxfmm_status     status = fmm_cuda_enqueue(plan, x, output, d->schedule.own);
-    const cudaError_t ended  = cudaStreamEndCapture(d->schedule.own, &recorded);
-    cudaError_t       error  = status != GMXFMM_OK || ended != cudaSuccess
-                                   ? ended
-                                   : cudaGraphInstantiateWithFlags(&graph, recorded, c_graphFlags);
-    if (graph != NULL)
+    const cudaStream_t stream   = plan->device->schedule.own;
+    cudaGraph_t        recorded = NULL;
+    gmxfmm_status      status   = GMXFMM_OK;
+    cudaError_t        error    = cudaSuccess;
     {
-        /* the first launch uploads the graph */
-        for (int i = 0; i <= num && error == cudaSuccess; i++)
-        {
-            error = i == 1 ? cudaEventRecord(d->schedule.begin, d->schedule.own) : cudaSuccess;
-            error = error == cudaSuccess ? cudaGraphLaunch(graph, d->schedule.own) : error;
-        }
-        error = error == cudaSuccess ? cudaEventRecord(d->schedule.end, d->schedule.own) : error;
-        error = error == cudaSuccess ? cudaEventSynchronize(d->schedule.end) : error;
-        error = error == cudaSuccess ? cudaEventElapsedTime(&ms, d->schedule.begin, d->schedule.end) : error;
-        cudaGraphExecDestroy(graph);
+        Recording recording;
+        FMM_CUDA(plan, cudaStreamBeginCapture(stream, cudaStreamCaptureModeThreadLocal));
+        status = fmm_cuda_enqueue(plan, x, output, stream);
+        error  = cudaStreamEndCapture(stream, &recorded);
+    }
+    if (status == GMXFMM_OK && error == cudaSuccess)
+    {
+        error = cudaGraphInstantiateWithFlags(graph, recorded, c_graphFlags);
     }
     if (recorded != NULL)
     {
         cudaGraphDestroy(recorded);
     }
     FMM_TRY(status);
+    FMM_CUDA(plan, error);
+    return GMXFMM_OK;
+}
+
+/* Time of one of num steps, or of some of its stages, in s, each a graph, as simulations have them: calls of single
+ * kernels would take the host longer than a short step takes the device. */
+static gmxfmm_status
+time_graph(gmxfmm_plan* plan, const void* x, const gmxfmm_device_output* output, int num, double* seconds)
+{
+    const DeviceSchedule& s     = plan->device->schedule;
+    cudaGraphExec_t       graph = NULL;
+    cudaError_t           error = cudaSuccess;
+    float                 ms    = 0;
+    FMM_TRY(record_graph(plan, x, output, &graph));
+    /* the first launch uploads the graph */
+    for (int i = 0; i <= num && error == cudaSuccess; i++)
+    {
+        error = i == 1 ? cudaEventRecord(s.begin, s.own) : cudaSuccess;
+        error = error == cudaSuccess ? cudaGraphLaunch(graph, s.own) : error;
+    }
+    error = error == cudaSuccess ? cudaEventRecord(s.end, s.own) : error;
+    error = error == cudaSuccess ? cudaEventSynchronize(s.end) : error;
+    error = error == cudaSuccess ? cudaEventElapsedTime(&ms, s.begin, s.end) : error;
+    cudaGraphExecDestroy(graph);
     FMM_CUDA(plan, error);
     *seconds = 1e-3 * static_cast<double>(ms) / num;
     return GMXFMM_OK;

@@ -6,6 +6,7 @@
 
 #include <gtest/gtest.h>
 
+#include "support/measured.h"
 #include "support/paths.h"
 #include "support/plan.h"
 #include "support/suites.h"
@@ -91,6 +92,35 @@ TEST(PlansInThreads, GiveWhatTheyGiveAlone)
             ASSERT_EQ(failures[task], "");
             expectSameBits(together[task], alone[task]);
         }
+    }
+}
+
+/* Times of steps on a GPU are those of recorded graphs. A thread that waits for the GPU while another records has to
+ * let it, in assignments and where plans are made and destroyed. */
+TEST(PlansInThreads, AreMeasuredTogether)
+{
+    std::vector<std::string> failures(tasks);
+    std::vector<std::thread> threads;
+    for (std::size_t task = 0; task < tasks; task++)
+    {
+        threads.emplace_back(
+            [&, task]
+            {
+                const System s = taskSystem(0);
+                for (int round = 0; round < rounds && failures[task].empty(); round++)
+                {
+                    const Made made(s, askedOptions(1e-3, GMXFMM_SINGLE));
+                    failures[task] = made.status == GMXFMM_OK ? "" : made.message;
+                }
+            });
+    }
+    for (std::thread& thread : threads)
+    {
+        thread.join();
+    }
+    for (std::size_t task = 0; task < tasks; task++)
+    {
+        EXPECT_EQ(failures[task], "") << "task " << task;
     }
 }
 

@@ -11,6 +11,7 @@
 #include "cuda/convolution/convolution.h"
 #include "cuda/runtime/chain.h"
 #include "cuda/convolution/spectrum.h"
+#include "cuda/runtime/recording.h"
 
 #include "fmm/geometry/lattice_slab.h"
 #include "fmm/geometry/lattice_weights.h"
@@ -1007,7 +1008,7 @@ static gmxfmm_status prepare_tables(gmxfmm_plan* plan, size_t column, size_t all
     /* room for all columns at once, if that is not much, or little compared with the arrays of a step; 3/2, since a
      * range may grow with the box */
     const size_t enough = std::max(d->far.path->lattice_bytes, step / 4);
-    FMM_CUDA(plan, cudaDeviceSynchronize());
+    FMM_CUDA(plan, fmm_cuda_wait_for_device());
     FMM_TRY(
         fmm_device_reserve(plan, &d->far.cells.lattice_table, std::max(2 * column, std::min(all + all / 2, enough))));
     FMM_TRY(fmm_device_reserve(plan, &d->far.cells.lattice_near, near));

@@ -11,6 +11,7 @@
 
 #include "cuda/device.h"
 #include "cuda/particles/particles.h"
+#include "cuda/runtime/recording.h"
 
 /* Number of the device whose memory x is in, -1 for the host. Managed memory, which both can address, counts as host
  * memory if x is wanted on the host (for_host), otherwise as that of the plan's device, so that it is never copied. */
@@ -46,7 +47,7 @@ gmxfmm_status fmm_device_on_host(gmxfmm_plan* plan, const void** x, size_t num)
     {
         return fmm_fail(plan, GMXFMM_ERROR_MEMORY, "out of memory");
     }
-    FMM_CUDA(plan, cudaDeviceSynchronize()); /* for whatever writes the array */
+    FMM_CUDA(plan, fmm_cuda_wait_for_device()); /* for whatever writes the array */
     FMM_CUDA(plan, cudaMemcpy(d->particles.host_copy, *x, bytes, cudaMemcpyDefault));
     *x = d->particles.host_copy;
     return GMXFMM_OK;
@@ -115,7 +116,7 @@ static gmxfmm_status extent(gmxfmm_plan* plan, const void* x, double* low, doubl
 gmxfmm_status fmm_device_extent(gmxfmm_plan* plan, const void** x, double* low, double* high)
 {
     DeviceScope scope(plan->device->id);
-    FMM_CUDA(plan, cudaDeviceSynchronize());
+    FMM_CUDA(plan, fmm_cuda_wait_for_device());
     FMM_TRY(fmm_cuda_on_device(plan, x));
     return plan->options.array_type == GMXFMM_DOUBLE ? extent<double>(plan, *x, low, high)
                                                      : extent<float>(plan, *x, low, high);
@@ -247,7 +248,7 @@ gmxfmm_status fmm_device_set_targets(gmxfmm_plan* plan, const void* x)
 {
     fmm_device* d = plan->device;
     DeviceScope scope(d->id);
-    FMM_CUDA(plan, cudaDeviceSynchronize());
+    FMM_CUDA(plan, fmm_cuda_wait_for_device());
     d->particles.room_of_targets = -1;
     const gmxfmm_status status   = take_targets(plan, x);
     d->particles.targets.n       = status == GMXFMM_OK ? d->particles.targets.n : 0;

@@ -4,6 +4,7 @@
 
 #include "cuda/device.h"
 #include "cuda/particles/particles.h"
+#include "cuda/runtime/recording.h"
 #include "cuda/runtime/sums.h"
 
 enum
@@ -168,7 +169,7 @@ gmxfmm_status fmm_device_set_charges(gmxfmm_plan* plan)
     fmm_device*  d = plan->device;
     const size_t n = static_cast<size_t>(plan->particles.n);
     DeviceScope  scope(d->id);
-    FMM_CUDA(plan, cudaDeviceSynchronize()); /* an enqueued step may still be reading the old charges */
+    FMM_CUDA(plan, fmm_cuda_wait_for_device()); /* an enqueued step may still be reading the old charges */
     FMM_TRY(fmm_cuda_reserve_sources(plan));
     FMM_TRY(fmm_device_reserve(plan, &d->charges.value, n * sizeof(double)));
     FMM_TRY(fmm_cuda_upload(plan, d->charges.value.memory, plan->charges.q, n * sizeof(double)));
@@ -184,7 +185,7 @@ gmxfmm_status fmm_device_set_dipoles(gmxfmm_plan* plan)
     fmm_device*  d = plan->device;
     const size_t n = static_cast<size_t>(plan->particles.n);
     DeviceScope  scope(d->id);
-    FMM_CUDA(plan, cudaDeviceSynchronize());
+    FMM_CUDA(plan, fmm_cuda_wait_for_device());
     if (!fmm_has_dipoles(plan))
     {
         fmm_device_release(plan, &d->charges.dipoles);
@@ -204,7 +205,7 @@ gmxfmm_status fmm_device_take_dipoles(gmxfmm_plan* plan)
 {
     const size_t bytes = 3 * static_cast<size_t>(plan->particles.n) * sizeof(double);
     DeviceScope  scope(plan->device->id);
-    FMM_CUDA(plan, cudaDeviceSynchronize()); /* an enqueued step may still be reading the old ones */
+    FMM_CUDA(plan, fmm_cuda_wait_for_device()); /* an enqueued step may still be reading the old ones */
     return fmm_cuda_upload(plan, plan->device->charges.dipoles.memory, plan->charges.mu, bytes);
 }
 

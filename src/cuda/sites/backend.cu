@@ -7,6 +7,7 @@
 
 #include "cuda/runtime/device_limits.h"
 #include "cuda/device.h"
+#include "cuda/runtime/recording.h"
 #include "cuda/sites/stages.h"
 
 enum
@@ -227,7 +228,7 @@ static gmxfmm_status fill(gmxfmm_sites* sites)
         return sites_fail(sites, GMXFMM_ERROR_MEMORY, "out of memory");
     }
     FMM_TRY(reserve_arrays(sites));
-    FMM_CUDA(sites, cudaDeviceSynchronize()); /* the caller's streams do not wait for copies */
+    FMM_CUDA(sites, fmm_cuda_wait_for_device()); /* the caller's streams do not wait for copies */
     sites->device_bytes = device_bytes(d);
     return GMXFMM_OK;
 }

@@ -12,6 +12,7 @@
 #include "cuda/tree/leaves.h"
 #include "cuda/expansions/expansions.h"
 #include "cuda/particles/particles.h"
+#include "cuda/runtime/recording.h"
 
 enum
 {
@@ -292,7 +293,7 @@ gmxfmm_status fmm_cuda_tree_set_shape(gmxfmm_plan* plan)
         const fmm_device* d    = &plan->device[k];
         const DeviceTree* tree = &d->far.tree;
         DeviceScope       scope(d->id);
-        FMM_CUDA(plan, cudaDeviceSynchronize()); /* a step may still be using the tables */
+        FMM_CUDA(plan, fmm_cuda_wait_for_device()); /* a step may still be using the tables */
         FMM_TRY(fmm_cuda_tree_status(plan, tree,
                                      fmm_octree_set_shape(tree->operators, &plan->domain.cells, d->schedule.own)));
         FMM_CUDA(plan, cudaStreamSynchronize(d->schedule.own));

@@ -6,6 +6,7 @@
 
 #include "cuda/device.h"
 #include "cuda/runtime/event.h"
+#include "cuda/runtime/recording.h"
 #include "cuda/treecode/memory.h"
 #include "cuda/treecode/stages.h"
 #include "cuda/treecode/step.h"
@@ -27,7 +28,7 @@ gmxfmm_status treecode_device_on_host(treecode* t, const void** x, size_t bytes)
     {
         return treecode_fail(t, GMXFMM_ERROR_MEMORY, "out of memory");
     }
-    FMM_CUDA(t, cudaDeviceSynchronize()); /* whatever makes the array is done */
+    FMM_CUDA(t, fmm_cuda_wait_for_device()); /* whatever makes the array is done */
     FMM_TRY(treecode_download(t, t->device->host_copy.data(), *x, bytes));
     *x = t->device->host_copy.data();
     return GMXFMM_OK;
@@ -87,7 +88,7 @@ static gmxfmm_status take_charges(treecode* t, const double* q)
         return treecode_fail(t, GMXFMM_ERROR_OPTION, "number of particles is %lld, allowed on a device is %d",
                              (long long)t->n, INT_MAX / 4);
     }
-    FMM_CUDA(t, cudaDeviceSynchronize()); /* steps in flight keep their charges */
+    FMM_CUDA(t, fmm_cuda_wait_for_device()); /* steps in flight keep their charges */
     FMM_TRY(treecode_upload(t, &t->device->q, q, (size_t)t->n * sizeof(double)));
     FMM_CUDA(t, cudaStreamSynchronize(t->device->stream));
     return GMXFMM_OK;

@@ -20,6 +20,7 @@
 #include <thrust/iterator/transform_iterator.h>
 
 #include "cuda/runtime/extent.h"
+#include "cuda/runtime/recording.h"
 
 namespace
 {
@@ -577,7 +578,7 @@ gmxfmm_status treecode_device_extent(treecode* t, double low[3], double high[3])
     const size_t     word = t->options.floats ? sizeof(float) : sizeof(double);
     d->x                  = t->x;
     d->y                  = t->y;
-    FMM_CUDA(t, cudaDeviceSynchronize());                          /* whatever makes the arrays is done */
+    FMM_CUDA(t, fmm_cuda_wait_for_device());                       /* whatever makes the arrays is done */
     FMM_TRY(treecode_grow(t, &d->x_copy, treecode_copy_bytes(t))); /* all of it: x stays where it is until the next */
     FMM_TRY(treecode_on_device(t, &d->x, &d->x_copy, 3 * (size_t)t->n * word));
     FMM_TRY(t->options.floats ? widen<float>(t, d->x, t->n, "particle", low, high)
