@@ -15,11 +15,12 @@ import numpy as np
 from ._inputs import refuse
 from ._library import Error
 
+HOST = -1  # the device of memory of the host
 _FLOATS = {"f4": "float32", "f8": "float64"}
 
 
 class View(NamedTuple):
-    """Where an array is: address, shape, type, whether rows follow each other, number of the device, and the stream that its
+    """Where an array is: address, shape, type, whether rows follow each other, and number of the device, or HOST. And the stream that its
     library works on (0: the legacy default stream)."""
 
     pointer: int
@@ -381,23 +382,30 @@ def wait_for_all(stream: int) -> None:
         _call("cuCtxSynchronize")
 
 
+_FETCH, _SEND = "cuMemcpyDtoHAsync_v2", "cuMemcpyHtoDAsync_v2"
+
+
 def _copy(what: str, pairs: Sequence[Tuple[View, np.ndarray]]) -> None:
     pairs = [(view, array) for view, array in pairs if array.size]
     if not pairs:
+        return
+    if pairs[0][0].device == HOST:
+        for view, array in pairs:
+            ctypes.memmove(*((view.pointer, array.ctypes.data) if what == _SEND else (array.ctypes.data, view.pointer)), array.nbytes)
         return
     stream = ctypes.c_void_p(pairs[0][0].stream)
     with _in_context_of(pairs[0][0].stream):
         for view, array in pairs:
             ends = ctypes.c_uint64(view.pointer), ctypes.c_void_p(array.ctypes.data)
-            _call(what, *(ends if what == "cuMemcpyHtoDAsync_v2" else ends[::-1]), ctypes.c_size_t(array.nbytes), stream)
+            _call(what, *(ends if what == _SEND else ends[::-1]), ctypes.c_size_t(array.nbytes), stream)
         _call("cuStreamSynchronize", stream)  # the host's arrays may go
 
 
 def fetch(pairs: Sequence[Tuple[View, np.ndarray]]) -> None:
-    """Copies from memory of a device to contiguous arrays of the host, all of one stream, and waits."""
-    _copy("cuMemcpyDtoHAsync_v2", pairs)
+    """Copies from memory of a device, or of the host, to contiguous arrays of the host, all of one stream, and waits."""
+    _copy(_FETCH, pairs)
 
 
 def send(pairs: Sequence[Tuple[View, np.ndarray]]) -> None:
-    """Copies to memory of a device from contiguous arrays of the host, all of one stream, and waits."""
-    _copy("cuMemcpyHtoDAsync_v2", pairs)
+    """Copies to memory of a device, or of the host, from contiguous arrays of the host, all of one stream, and waits."""
+    _copy(_SEND, pairs)

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""Functions of Python that compiled programs of XLA call on NVIDIA's GPUs, by its foreign function interface. Nothing is compiled: ctypes has the
-structures of its header, xla/ffi/api/c_api.h, which is looked at before anything is registered.
+"""Functions of Python that compiled programs of XLA call on the CPU and on NVIDIA's GPUs, by its foreign function interface. Nothing is compiled: ctypes
+has the structures of its header, xla/ffi/api/c_api.h, which is looked at before anything is registered.
 """
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import Any, Callable, Dict, List, Mapping, NamedTuple, Optional, Tup
 
 import numpy as np
 
-from ._arrays import View, device_of
+from ._arrays import HOST, View, device_of
 from ._library import Error
 
 _MAJOR = 0  # of the interface; another one has other structures
@@ -128,9 +128,9 @@ def _stream(frame: _Frame) -> int:
     return given.stream or 0
 
 
-def _read(frame: _Frame) -> Call:
-    stream = _stream(frame)
-    device = device_of(stream)
+def _read(frame: _Frame, on_device: bool) -> Call:
+    stream = _stream(frame) if on_device else 0
+    device = device_of(stream) if on_device else HOST
 
     def view(buffer: _Buffer) -> View:
         return View(buffer.data or 0, _shape(buffer), _dtypes[buffer.dtype].name, True, device, stream, None)
@@ -154,7 +154,7 @@ def _tell_version(frame: _Frame, metadata: _Metadata) -> None:
     metadata.traits = 0
 
 
-def _handler(function: Callable[[Call], None]) -> Any:
+def _handler(function: Callable[[Call], None], on_device: bool) -> Any:
     def handle(address: int) -> Optional[int]:
         # an exception must not leave this: ctypes would tell XLA that all went well
         frame = _Frame.from_address(address)
@@ -166,7 +166,7 @@ def _handler(function: Callable[[Call], None]) -> Any:
                     _tell_version(frame, one.metadata.contents)
                     return None
                 extension = one.next
-            function(_read(frame))
+            function(_read(frame, on_device))
             return None
         except BaseException as error:  # noqa: B902
             return _failed(frame.api, error)
@@ -176,14 +176,15 @@ def _handler(function: Callable[[Call], None]) -> Any:
     return made
 
 
-def register(ffi: Any, functions: Mapping[str, Callable[[Call], None]], platform: str = "CUDA") -> bool:
-    """Registers functions by names. ffi: the module jax.ffi. False: there is no interface that is known here."""
+def register(ffi: Any, functions: Mapping[str, Callable[[Call], None]]) -> bool:
+    """Registers functions by names, for programs of the CPU and of a GPU. ffi: the module jax.ffi. False: there is no interface that is known here."""
     try:
         text = (Path(ffi.include_dir()) / "xla" / "ffi" / "api" / "c_api.h").read_text(encoding="utf-8")
         if not _is_known(text):
             return False
     except (AttributeError, OSError):
         return False
-    for name, function in functions.items():
-        ffi.register_ffi_target(name, ffi.pycapsule(_handler(function)), platform=platform, api_version=1)
+    for platform in ("cpu", "CUDA"):
+        for name, function in functions.items():
+            ffi.register_ffi_target(name, ffi.pycapsule(_handler(function, platform == "CUDA")), platform=platform, api_version=1)
     return True

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 """The Coulomb energy as a function of JAX, with derivatives by positions, charges, dipoles and cell, for jit, grad and vmap. The library has first
-derivatives, and those of dipoles give second ones. On the CPU it is called back. On NVIDIA's GPUs programs call it by XLA's foreign function
-interface, on the stream of their arrays, which stay on the device. Only a cell or offsets that a program computes leave it, and what Batch checks.
+derivatives, and those of dipoles give second ones. Programs call it by XLA's foreign function interface. On NVIDIA's GPUs that is on the stream of
+their arrays, which stay on the device. Only a cell or offsets that a program computes leave it, and what Batch checks. Elsewhere it is called back.
 
 There are two functions that JAX differentiates by rules of ours: energies with their first derivatives, and second derivatives times vectors. Each is
 of systems (systems, n, 3), or of all particles (n, 3) with bounds (systems + 1). Only second derivatives evaluate anything anew.
@@ -24,7 +24,7 @@ from jax.extend.core import Primitive
 from jax.interpreters import ad, batching, mlir
 
 from . import _xla
-from ._arrays import Raw, View, door_to, fetch, send, wait_for_all
+from ._arrays import HOST, Raw, View, door_to, fetch, send, wait_for_all
 from ._batch import Batch, check_offsets
 from ._derivatives import Keeper, by_cell, by_cell_on_host, check_dipoles, check_type, no_third, second, systems_of
 from ._inputs import check_device, refuse
@@ -53,14 +53,15 @@ class _Held(NamedTuple):
 
 
 class _Site(NamedTuple):
-    """What a program knows of a _Caller, which it does not keep: its name, whether systems are checked, and along which vectors there are images; and
-    what is held.
+    """What a program knows of a _Caller, which it does not keep: its name, whether systems are checked, and along which vectors there are images. What
+    is held, and whether the program is of the host.
     """
 
     name: str
     checks: bool
     periodic: Tuple[int, int, int]
     held: _Held
+    on_host: bool = False
 
     def bounds(self, bounds: Optional[Array]) -> Optional[Array]:
         return jnp.asarray(self.held.bounds) if bounds is None and self.held.bounds is not None else bounds
@@ -133,7 +134,7 @@ class _Caller:
     def __init__(self, batch: Batch, options: Mapping[str, Any]) -> None:
         self.batch = batch
         self.site = _Site(uuid.uuid4().hex, batch.checks, batch.periodic, _Held())
-        self._on_host = options.get("device") == "cpu" or options.get("widths") is not None
+        self._has_plans_on_host = options.get("device") == "cpu" or options.get("widths") is not None
         self._lock = threading.Lock()  # a program of JAX may call from several threads
         self._streams: Dict[int, int] = {}  # of each device the one used last
         self._looks: Dict[Tuple, Any] = {}  # what looks at results, by where these are
@@ -145,13 +146,14 @@ class _Caller:
         with self._lock:
             step = self.batch.step(every.x, every.q, every.cells, every.edges, dipoles=every.mu, forces=by[0] or by[3], potential=by[1], field=by[2],
                                    virial=by[3])
-        slope = None
-        if by[3] and every.cells is not None:
-            slope = by_cell_on_host(every.x, every.cells, step.forces, step.virial, every.edges, self.batch.periodic)
+        slope = self._by_cell(every, step) if by[3] and every.cells is not None else None
         found = (-step.forces if by[0] else None, step.potential, -step.field if by[2] else None, slope)
         dtypes = (every.dtype, every.dtype, every.dtype, np.asarray(cell).dtype)
         return (every.of_each(step.energy), *(None if one is None else one.astype(dtype, copy=False).reshape(shape)
                                               for one, shape, dtype in zip(found, every.shapes, dtypes)))
+
+    def _by_cell(self, every: _Systems, step: Any) -> np.ndarray:
+        return by_cell_on_host(every.x, every.cells, step.forces, step.virial, every.edges, self.batch.periodic)
 
     def second(self, by: _By, held: _Held, way_x: Any, way_q: Any, way_mu: Any, way_cell: Any, x: Any, q: Any, mu: Any, cell: Any,
                bounds: Any) -> Tuple:
@@ -178,7 +180,8 @@ class _Caller:
         ways = call.given["way_x"]._replace(shape=x.shape), call.given["way_q"]._replace(shape=q.shape)
         return self.batch.put_along(x, q, cells, edges, ways, [call.results.get(name) for name in ("forces", "potential", "along", "felt")])
 
-    # With copies of the arrays. place: device and its door, of plans of a device; without them plans are where the options say.
+    # With copies of the arrays. place: device and its door, of plans of a device; without them plans are where the options say. Arrays of the host
+    # are given so alone.
 
     def _energies_here(self, call: "_Call", given: Mapping[str, np.ndarray], place: Tuple) -> Dict[str, Any]:
         every, wanted = _Systems(call.held, **given), call.wanted
@@ -191,7 +194,8 @@ class _Caller:
         block[:, 0] = step.energy
         if step.virial is not None:
             block[:, 2:11] = step.virial.reshape(-1, 9)
-        return {"block": block, "forces": step.forces, "potential": step.potential, "field": step.field}
+        slope = self._by_cell(every, step) if "by_cell" in call.results else None
+        return {"block": block, "forces": step.forces, "potential": step.potential, "field": step.field, "by_cell": slope}
 
     def _second_here(self, call: "_Call", given: Mapping[str, np.ndarray], place: Tuple) -> Dict[str, Any]:
         every = _Systems(call.held, **{name: array for name, array in given.items() if not name.startswith("way_")})
@@ -201,8 +205,12 @@ class _Caller:
         return {"along": along, "forces": -by_x, "potential": by_q, "field": -by_mu[0] if by_mu else None, "by_cell": by_cells}
 
     def answer(self, call: "_Call") -> None:
-        """What a program calls. Where systems are checked, it does so twice: then with sums of the results, to look at those."""
+        """What a program calls. Where systems are checked, one of a device does so twice: then with sums of the results, to look at those."""
         there, here = (self._energies_there, self._energies_here) if call.kind == "energies" else (self._second_there, self._second_here)
+        if call.x.device == HOST:
+            with self._lock:
+                self._computed(call, there, here)
+            return
         with self._lock, _locks.setdefault(call.x.device, threading.Lock()):
             self._follow(call.x)
             look: Any = self._looks.pop(call.place, None) if call.sums is not None else None
@@ -219,7 +227,7 @@ class _Caller:
         """On the device where that is offered. Plans for dipoles are there, too, and take arrays of the host. What it does not offer is computed on
         the host.
         """
-        on_device = not (self._on_host or 0 in call.x.shape) and _has_device()
+        on_device = call.x.device != HOST and not (self._has_plans_on_host or 0 in call.x.shape) and _has_device()
         for place in ((call.x.device, door_to(Raw)), ()) if on_device else ((),):
             try:
                 if place and "mu" not in call.given:
@@ -341,11 +349,16 @@ def _is_staged() -> bool:
     return isinstance(jnp.zeros(()), jax.core.Tracer)
 
 
-@lru_cache(maxsize=1)
 def _has_interface() -> bool:
-    """Whether there is a GPU whose programs may have our calls."""
+    """Whether programs may have our calls."""
     # older ones make single numbers of the block in programs without double ones
-    return _is_registered and jax.__version_info__ >= (0, 8) and "cuda" in str(jax.devices()[0].client.platform_version).lower()
+    return _is_registered and jax.__version_info__ >= (0, 8)
+
+
+@lru_cache(maxsize=1)
+def _has_gpu() -> bool:
+    """Whether there is a GPU whose programs may have our calls."""
+    return _has_interface() and "cuda" in str(jax.devices()[0].client.platform_version).lower()
 
 
 def _call(kind: str, site: "_Site", wanted: Wanted, given: Mapping[str, Any], results: Mapping[str, Any], looked_at: str) -> Dict[str, Any]:
@@ -392,15 +405,22 @@ def _inside(array: Any) -> Any:
     return array
 
 
-def _by_place(on_host: Callable, on_device: Callable, arguments: Tuple) -> Any:
-    """Calls what belongs to the place of the arrays, which a program knows when it is compiled."""
-    if not _has_interface():
-        return on_host(*arguments)
+def _are_batched(arguments: Tuple) -> bool:
+    """Whether vmap, without jit, has put some into tracers."""
+    return any(isinstance(one, jax.core.Tracer) for one in jax.tree_util.tree_leaves(arguments))
+
+
+def _by_place(on_host: Callable, of_program: Callable, site: _Site, arguments: Tuple) -> Any:
+    """Calls what belongs to the place of the arrays, which a program knows when it is compiled. of_program: of a _Site and the arguments."""
     leaves = [_inside(one) for one in jax.tree_util.tree_leaves(arguments)]
     if any(isinstance(one, jax.core.Tracer) for one in leaves):
-        return lax.platform_dependent(*arguments, default=on_host, cuda=on_device)
+        if not _has_interface():
+            return on_host(*arguments)
+        return lax.platform_dependent(*arguments, default=on_host, cpu=partial(of_program, site._replace(on_host=True)), cuda=partial(of_program, site))
     # of arrays of several places JAX tells what is wrong
-    return (on_host if all(device.platform == "cpu" for device in _devices(leaves)[0]) else on_device)(*arguments)
+    if _has_gpu() and any(device.platform != "cpu" for device in _devices(leaves)[0]):
+        return of_program(site, *arguments)
+    return of_program(site._replace(on_host=True), *arguments) if _has_interface() and _are_batched(arguments) else on_host(*arguments)
 
 
 def _like(array: Any) -> Any:
@@ -431,16 +451,17 @@ def _by_cell(site: _Site, x: Array, cell: Array, forces: Array, virial: Array, b
 
 @partial(jax.jit, static_argnums=(0, 1), inline=True)
 def _energies_of_program(by: _By, site: _Site, x: Array, q: Array, mu: Optional[Array], cell: Optional[Array], bounds: Optional[Array]) -> Tuple:
-    wanted, looks = _wanted(by), site.checks
+    wanted, looks = _wanted(by), site.checks and not site.on_host
+    with_slope = by[3] and cell is not None
     # energies are double numbers also where JAX has none
     results = {"block": jax.ShapeDtypeStruct((site.number(x, bounds), BLOCK), np.float64)}
     results.update({name: _like(like) for name, like, there in (("forces", x, wanted.forces or looks), ("potential", q, wanted.potential),
-                                                                ("field", x, wanted.field)) if there})
+                                                                ("field", x, wanted.field), ("by_cell", cell, with_slope and site.on_host)) if there})
     found = _call("energies", site, wanted, {"x": x, "q": q, "mu": mu, "cell": cell, "bounds": bounds}, results, "forces" if looks and mu is None else "")
     block = found["block"]
     energy = lax.convert_element_type(lax.add(block[:, 0], block[:, 1]), x.dtype)
-    slope = None
-    if by[3] and cell is not None:
+    slope = found.get("by_cell")
+    if with_slope and slope is None:
         slope = _by_cell(site, x, cell, found["forces"], block[:, 2:11].reshape(-1, 3, 3), bounds)
     return energy, -found["forces"] if by[0] else None, found["potential"] if by[1] else None, -found["field"] if by[2] else None, slope
 
@@ -448,7 +469,7 @@ def _energies_of_program(by: _By, site: _Site, x: Array, q: Array, mu: Optional[
 @partial(jax.jit, static_argnums=(0, 1), inline=True)
 def _second_of_program(by: _By, site: _Site, way_x: Array, way_q: Array, way_mu: Optional[Array], way_cell: Optional[Array], x: Array, q: Array,
                        mu: Optional[Array], cell: Optional[Array], bounds: Optional[Array]) -> Tuple:
-    looks = site.checks and mu is None and not by[3] and way_cell is None
+    looks = site.checks and not site.on_host and mu is None and not by[3] and way_cell is None
     results = {"along": jax.ShapeDtypeStruct((site.number(x, bounds),), np.float64), "forces": _like(x), "potential": _like(q)}
     results.update({name: _like(like) for name, like, there in (("field", mu, mu is not None), ("by_cell", cell, by[3]), ("felt", x, looks)) if there})
     given = {"way_x": way_x, "way_q": way_q, "way_mu": way_mu, "way_cell": way_cell, "x": x, "q": q, "mu": mu, "cell": cell, "bounds": bounds}
@@ -464,7 +485,7 @@ def _second_of_program(by: _By, site: _Site, way_x: Array, way_q: Array, way_mu:
 def _energies(caller: _Caller, site: _Site, by: _By, x: Array, q: Array, mu: Optional[Array], cell: Optional[Array], bounds: Optional[Array]) -> Tuple:
     """Energies and parts: their derivatives by x, q, mu and cell, or None for what is not asked for."""
     like = (jax.ShapeDtypeStruct((site.number(x, bounds),), x.dtype), *(_like(one) if wanted else None for one, wanted in zip((x, q, mu, cell), by)))
-    return _by_place(partial(_back, partial(caller.energies, by, site.held), like), partial(_energies_of_program, by, site), (x, q, mu, cell, bounds))
+    return _by_place(partial(_back, partial(caller.energies, by, site.held), like), partial(_energies_of_program, by), site, (x, q, mu, cell, bounds))
 
 
 def _energies_along(caller: _Caller, site: _Site, by: _By, given: Tuple, ways: Tuple) -> Tuple:
@@ -509,7 +530,7 @@ def _second_of_systems(*operands: Any, caller: _Caller, site: _Site, ways: _By, 
     way_x, way_q = (jnp.zeros_like(one) if way is None else way for way, one in zip(given_ways, (x, q)))
     arguments = (way_x, way_q, *given_ways[2:], x, q, mu, cell, bounds)
     found = _by_place(partial(_back, partial(caller.second, by, site.held), tuple(_like(one) if asked else None for one, asked in zip((x, q, mu, cell), by))),
-                      partial(_second_of_program, by, site), arguments)
+                      partial(_second_of_program, by), site, arguments)
     return [one for one, asked in zip(found, by) if asked]
 
 
@@ -585,9 +606,10 @@ class Coulomb:
         if alone:
             x, q, mu = x[None], q[None], None if mu is None else mu[None]
         held = _Held()
-        if _has_interface():
+        is_staged = _is_staged()  # one that only runs now may have another cell the next time
+        if _has_interface() and (is_staged or _has_gpu()):
             _options_of[self._caller.site.name] = self._options
-        if _has_interface() and _is_staged():  # one that only runs now may have another cell the next time
+        if _has_gpu() and is_staged:
             held = _Held(*(None if one is None or isinstance(one, jax.core.Tracer) else _nested(np.asarray(one)) for one in given))
             cell, bounds = (None if there is not None else one for there, one in zip(held, (cell, bounds)))
         if cell is not None:

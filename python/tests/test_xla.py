@@ -68,18 +68,18 @@ class Programs(Case):
     def setUpClass(cls):
         if not _xla._dtypes:
             raise AssertionError("the header of XLA is not known")
-        _xla.register(jax.ffi, {name: function._functions[name] for name in function._functions}, platform="cpu")
 
     def setUp(self):
         super().setUp()
         self.sent, self.fetched = [], []
         patches = ExitStack()
         self.addCleanup(patches.close)
+        read = _xla._read
         for where, name, value in (
                 (function, "fetch", copies(True, self.fetched)), (_arrays, "fetch", copies(True, self.fetched)), (function, "send", copies(False, self.sent)),
                 (function, "wait_for_all", lambda stream: None), (_xla, "device_of", lambda stream: 0), (_xla, "_stream", lambda frame: 7),
-                (function, "_has_device", lambda: True), (function, "_has_interface", lambda: True),
-                (function, "_by_place", lambda on_host, on_device, arguments: on_device(*arguments)),
+                (_xla, "_read", lambda frame, on_device: read(frame, True)), (function, "_has_device", lambda: True), (function, "_has_gpu", lambda: True),
+                (function, "_by_place", lambda on_host, of_program, site, arguments: of_program(site, *arguments)),
                 (gmxfmm.Plan, "enqueue_system", enqueue_system), (_batch, "Plan", plan_of_host)):
             patches.enter_context(mock.patch.object(where, name, value))
 
@@ -97,8 +97,8 @@ class Programs(Case):
         found = jax.jit(results)(*given)
         again = jax.jit(results)(*given)
         eager = results(*given)
-        with mock.patch.object(function, "_by_place", lambda on_host, on_device, arguments: on_host(*arguments)), \
-                mock.patch.object(function, "_has_interface", lambda: False):
+        with mock.patch.object(function, "_by_place", lambda on_host, of_program, site, arguments: on_host(*arguments)), \
+                mock.patch.object(function, "_has_interface", lambda: False), mock.patch.object(function, "_has_gpu", lambda: False):
             expected = results(*given)
         for one in (found, again, eager):
             for a, b in zip(jax.tree_util.tree_leaves(one), jax.tree_util.tree_leaves(expected), strict=True):
@@ -208,11 +208,12 @@ class Places(Case):
         default = [SimpleNamespace(platform="gpu")], False
         patches = ExitStack()
         self.addCleanup(patches.close)
-        for name, value in (("_devices", lambda arrays: real(arrays) if real(arrays)[1] else default), ("_has_interface", lambda: True)):
+        for name, value in (("_devices", lambda arrays: real(arrays) if real(arrays)[1] else default), ("_has_gpu", lambda: True)):
             patches.enter_context(mock.patch.object(function, name, value))
 
     def place(self, *arrays):
-        return function._by_place(lambda *_: "host", lambda *_: "device", arrays)
+        site = function._Site("", False, (1, 1, 1), function._Held())
+        return function._by_place(lambda *_: "host", lambda site, *_: "host" if site.on_host else "device", site, arrays)
 
     def test_arrays_that_are_committed_decide(self):
         free, host = jnp.ones(3), jax.device_put(jnp.ones(3), jax.devices("cpu")[0])
@@ -233,11 +234,13 @@ class Places(Case):
         def products(*given):
             return jax.grad(lambda *a: jnp.vdot(jax.grad(called)(*a), np.ones(a[0].shape)), (0, 1, 2))(*given)
 
-        fails = mock.Mock(side_effect=AssertionError("of the device"))
-        with mock.patch.object(function, "_energies_of_program", fails), mock.patch.object(function, "_second_of_program", fails):
+        of_device = mock.Mock(side_effect=AssertionError("of the device"))
+        patches = [mock.patch.object(function, name, lambda by, site, *rest, real=real: (real if site.on_host else of_device)(by, site, *rest))
+                   for name, real in (("_energies_of_program", function._energies_of_program), ("_second_of_program", function._second_of_program))]
+        with patches[0], patches[1]:
             found = products(*given)
             many = jax.vmap(lambda x: jax.grad(called)(x, *given[1:]))(jnp.stack([given[0], given[0]]))
         self.assertTrue(all(one.committed for one in found))
-        with mock.patch.object(function, "_has_interface", lambda: False):
+        with mock.patch.object(function, "_has_interface", lambda: False), mock.patch.object(function, "_has_gpu", lambda: False):
             self.hold(found, products(*given))
             self.hold(many[1], jax.grad(called)(*given))
