@@ -494,6 +494,16 @@ TEST(RanksOfCells, MayHaveNoParticles)
     }
 }
 
+/* So many that the threads of a rank share loops, among them over exclusions that go from rank to rank. */
+TEST(RanksOfCells, ShareLoopsAmongThreads)
+{
+    const System         s       = liquidCube(4);
+    const gmxfmm_options options = explicitOptions(3, 10, 10, 10, 1, GMXFMM_SINGLE);
+    const Together       one     = alone(s, options, oneStep(s));
+    ASSERT_GT(s.size(), 2U * 10000); /* each loop of the second rank, which has two threads */
+    expectSameBits(solve(s, options, deal(s.size(), 2, Deal::AtRandom), oneStep(s)), one);
+}
+
 /* What is automatic is chosen for all particles, as by one rank. */
 TEST(RanksOfCells, ChooseAsOne)
 {

@@ -8,6 +8,7 @@
 #include "fmm/charges.h"
 #include "fmm/cpu/particles/particles.h"
 #include "fmm/cpu/ranks.h"
+#include "fmm/math/threads.h"
 #include "fmm/numbers.h"
 #include "fmm/parallel/ranks.h"
 #include "fmm/particles.h"
@@ -30,6 +31,8 @@ typedef struct
     int *    first, *ranks;   /* of each cell, where the ranks that need its particles begin, the owner first */
     int      num, room;       /* of ranks */
     int64_t *counts, *others; /* size + 1 */
+    int64_t* of_chunk;        /* what chunks of a loop count, each from a multiple of chunk_room on */
+    int      num_chunks, chunk_room;
     int64_t *list_start, *list_comes;
     int*     missing; /* numbers that own particles exclude and this rank does not meet */
     int64_t  num_missing;
@@ -50,7 +53,8 @@ static void* keep(struct fmm_divided* d, fmm_kept which, size_t num, size_t byte
 
 static void free_scratch(scratch* s)
 {
-    void* const all[] = {s->first, s->ranks, s->counts, s->others, s->list_start, s->list_comes, s->missing};
+    void* const all[] = {s->first,      s->ranks,      s->counts,  s->others,
+                         s->list_start, s->list_comes, s->missing, s->of_chunk};
     for (size_t i = 0; i < sizeof(all) / sizeof(all[0]); i++)
     {
         free(all[i]);
@@ -60,6 +64,31 @@ static void free_scratch(scratch* s)
 static int size_of(const gmxfmm_plan* plan)
 {
     return plan->ranks->comm.size;
+}
+
+/* Threads that share a loop over so many items: a chunk each, in their order. */
+static int chunks_for(const scratch* s, int64_t num)
+{
+    return num > FMM_FEW_PARTICLES ? s->num_chunks : 1;
+}
+
+/* Where chunk c of num begins, of items begin .. end - 1; that of c = num: where the last one ends. */
+static int64_t chunk_begin(int64_t begin, int64_t end, int c, int num)
+{
+    return begin + (end - begin) * c / num;
+}
+
+/* What chunks have counted becomes where each begins, from `at` on. Returns where the last one ends. */
+static int64_t chunks_follow(scratch* s, int num, int64_t at)
+{
+    for (int c = 0; c < num; c++)
+    {
+        int64_t* const count = &s->of_chunk[c * s->chunk_room];
+        const int64_t  next  = at + *count;
+        *count               = at;
+        at                   = next;
+    }
+    return at;
 }
 
 /* Adds up counts: start[r + 1] becomes the end of what rank r has. */
@@ -334,76 +363,131 @@ static gmxfmm_status list_given(gmxfmm_plan* plan, scratch* s, const wish* wishe
 {
     struct fmm_divided* d     = plan->divided;
     const int           size  = size_of(plan);
+    const int64_t       n     = plan->particles.n;
+    const int           num   = chunks_for(s, n);
     int64_t* const      start = d->gives.start;
     memset(start, 0, ((size_t)size + 1) * sizeof(*start));
-    for (int64_t i = 0; i < plan->particles.n; i++)
-    {
-        for (const int* r = s->ranks + s->first[s->cell[i]]; *r >= 0; r++)
-        {
-            start[*r + 1]++;
-        }
-    }
     for (int64_t k = 0; k < num_wishes; k++)
     {
         start[wishes[k].rank + 1]++;
     }
-    add_up(start, size);
+#pragma omp parallel for schedule(static, 1) num_threads(num)
+    for (int c = 0; c < num; c++)
+    {
+        int64_t* const count = &s->of_chunk[c * s->chunk_room];
+        memset(count, 0, (size_t)size * sizeof(*count));
+        for (int64_t i = chunk_begin(0, n, c, num); i < chunk_begin(0, n, c + 1, num); i++)
+        {
+            for (const int* r = s->ranks + s->first[s->cell[i]]; *r >= 0; r++)
+            {
+                count[*r]++;
+            }
+        }
+    }
+    for (int r = 0; r < size; r++) /* wishes behind those of cells */
+    {
+        int64_t at = start[r];
+        for (int c = 0; c < num; c++)
+        {
+            int64_t* const count = &s->of_chunk[c * s->chunk_room + r];
+            const int64_t  next  = at + *count;
+            *count               = at;
+            at                   = next;
+        }
+        s->counts[r] = at;
+        start[r + 1] += at;
+    }
     if (!fmm_room_renew(&d->gives.list, (size_t)start[size], sizeof(int)))
     {
         return fmm_no_memory(plan);
     }
-    memcpy(s->counts, start, (size_t)size * sizeof(*start));
-    for (int64_t i = 0; i < plan->particles.n; i++)
+    int* const list = d->gives.list.at;
+#pragma omp parallel for schedule(static, 1) num_threads(num)
+    for (int c = 0; c < num; c++)
     {
-        for (const int* r = s->ranks + s->first[s->cell[i]]; *r >= 0; r++)
+        int64_t* const at = &s->of_chunk[c * s->chunk_room];
+        for (int64_t i = chunk_begin(0, n, c, num); i < chunk_begin(0, n, c + 1, num); i++)
         {
-            ((int*)d->gives.list.at)[s->counts[*r]++] = (int)i;
+            for (const int* r = s->ranks + s->first[s->cell[i]]; *r >= 0; r++)
+            {
+                list[at[*r]++] = (int)i;
+            }
         }
     }
     for (int64_t k = 0; k < num_wishes; k++)
     {
-        ((int*)d->gives.list.at)[s->counts[wishes[k].rank]++] = wishes[k].given;
+        list[s->counts[wishes[k].rank]++] = wishes[k].given;
     }
     return GMXFMM_OK;
 }
 
-/* Given particles with what goes along, and entries of exclusions that go to each rank. */
+/* Given particle i on its way to a rank. Returns how many exclusions go along. */
+static int pack(const gmxfmm_plan* plan, const scratch* s, const void* x, int i, int rank, traveller* to)
+{
+    const struct fmm_divided* d    = plan->divided;
+    const int                 mine = s->ranks[s->first[s->cell[i]]] == rank, some = mine && d->excl_start != NULL;
+    to->id           = fmm_given_id(plan, i);
+    to->q            = plan->charges.q[i];
+    to->num_excluded = !mine ? -1 : some ? d->excl_start[i + 1] - d->excl_start[i] : 0;
+    for (size_t e = 0; e < 3; e++)
+    {
+        to->x[e] = fmm_number_of(x, plan->options.array_type, 3 * (int64_t)i + (int64_t)e);
+    }
+    return mine ? to->num_excluded : 0;
+}
+
+/* Given particles with what goes along, and entries of exclusions, from `at` on, that go to rank r. Returns where these
+ * end. */
+static int64_t pack_for(gmxfmm_plan* plan, scratch* s, const void* x, int r, int64_t at)
+{
+    const struct fmm_divided* d     = plan->divided;
+    const int*                given = d->gives.list.at;
+    const int64_t             begin = d->gives.start[r], end = d->gives.start[r + 1];
+    const int                 num = chunks_for(s, end - begin);
+#pragma omp parallel for schedule(static, 1) num_threads(num)
+    for (int c = 0; c < num; c++)
+    {
+        int64_t count = 0;
+        for (int64_t k = chunk_begin(begin, end, c, num); k < chunk_begin(begin, end, c + 1, num); k++)
+        {
+            count += pack(plan, s, x, given[k], r, &s->sent[k]);
+        }
+        s->of_chunk[c * s->chunk_room] = count;
+    }
+    const int64_t next = chunks_follow(s, num, at);
+#pragma omp parallel for schedule(static, 1) num_threads(num) if (next > at)
+    for (int c = 0; c < (next > at ? num : 0); c++)
+    {
+        int* to = s->list + s->of_chunk[c * s->chunk_room];
+        for (int64_t k = chunk_begin(begin, end, c, num); k < chunk_begin(begin, end, c + 1, num); k++)
+        {
+            const int* const from = d->excl_list + d->excl_start[given[k]];
+            for (int e = 0; e < s->sent[k].num_excluded; e++)
+            {
+                *to++ = from[e];
+            }
+        }
+    }
+    return next;
+}
+
+/* The same for all ranks. */
 static gmxfmm_status pack_given(gmxfmm_plan* plan, scratch* s, const void* x)
 {
     struct fmm_divided* d    = plan->divided;
     const int           size = size_of(plan);
     const int64_t num = d->gives.start[size], entries = d->excl_start != NULL ? d->excl_start[plan->particles.n] : 0;
-    s->sent      = keep(d, FMM_KEPT_SENT, (size_t)num, sizeof(*s->sent));
-    s->list      = keep(d, FMM_KEPT_LIST, (size_t)entries, sizeof(int));
-    int64_t room = 0;
+    s->sent = keep(d, FMM_KEPT_SENT, (size_t)num, sizeof(*s->sent));
+    s->list = keep(d, FMM_KEPT_LIST, (size_t)entries, sizeof(int));
     if (s->sent == NULL || s->list == NULL)
     {
         return fmm_no_memory(plan);
     }
+    s->list_start[0] = 0;
     for (int r = 0; r < size; r++)
     {
-        for (int64_t k = d->gives.start[r]; k < d->gives.start[r + 1]; k++)
-        {
-            const int  i     = ((const int*)d->gives.list.at)[k];
-            const int  mine  = s->ranks[s->first[s->cell[i]]] == r;
-            traveller* to    = &s->sent[k];
-            const int  some  = mine && d->excl_start != NULL;
-            to->id           = fmm_given_id(plan, i);
-            to->q            = plan->charges.q[i];
-            to->num_excluded = !mine ? -1 : some ? d->excl_start[i + 1] - d->excl_start[i] : 0;
-            for (size_t e = 0; e < 3; e++)
-            {
-                to->x[e] = fmm_number_of(x, plan->options.array_type, 3 * i + (int64_t)e);
-            }
-            if (some)
-            {
-                memcpy(s->list + room, d->excl_list + d->excl_start[i], (size_t)to->num_excluded * sizeof(int));
-                room += to->num_excluded;
-            }
-        }
-        s->list_start[r + 1] = room;
+        s->list_start[r + 1] = pack_for(plan, s, x, r, s->list_start[r]);
     }
-    s->list_start[0] = 0;
     return GMXFMM_OK;
 }
 
@@ -449,52 +533,78 @@ static gmxfmm_status send_given(gmxfmm_plan* plan, scratch* s)
     return status;
 }
 
-/* order[num] becomes places of the particles received, by their numbers; room[num]. */
-static void sort_by_id(const traveller* t, int64_t num, int* order, int* room)
+enum
 {
-    enum
+    c_digitBits = 11,
+    c_digits    = 1 << c_digitBits
+};
+
+/* Sorts items from[n] to to[n] by a digit of the numbers of their particles, equal ones as they are. */
+static void sort_by_digit(scratch* s, int64_t n, int shift, const int* from, int* to)
+{
+    const traveller* const t   = s->received;
+    const int              num = chunks_for(s, n);
+#pragma omp parallel for schedule(static, 1) num_threads(num)
+    for (int c = 0; c < num; c++)
     {
-        c_bits = 11,
-        c_size = 1 << c_bits
-    };
-    int most = 0;
-    for (int64_t k = 0; k < num; k++)
-    {
-        order[k] = (int)k;
-        most     = t[k].id > most ? t[k].id : most;
+        int64_t* const count = &s->of_chunk[c * s->chunk_room];
+        memset(count, 0, c_digits * sizeof(*count));
+        for (int64_t k = chunk_begin(0, n, c, num); k < chunk_begin(0, n, c + 1, num); k++)
+        {
+            count[t[from[k]].id >> shift & (c_digits - 1)]++;
+        }
     }
-    int *from = order, *to = room;
-    for (int shift = 0; shift < 31 && most >> shift > 0; shift += c_bits)
+    int64_t at = 0;
+    for (int digit = 0; digit < c_digits; digit++)
     {
-        int start[c_size + 1] = {0};
-        for (int64_t k = 0; k < num; k++)
+        for (int c = 0; c < num; c++)
         {
-            start[(t[from[k]].id >> shift & (c_size - 1)) + 1]++;
+            int64_t* const count = &s->of_chunk[c * s->chunk_room + digit];
+            const int64_t  next  = at + *count;
+            *count               = at;
+            at                   = next;
         }
-        for (int i = 0; i < c_size; i++)
+    }
+#pragma omp parallel for schedule(static, 1) num_threads(num)
+    for (int c = 0; c < num; c++)
+    {
+        int64_t* const place = &s->of_chunk[c * s->chunk_room];
+        for (int64_t k = chunk_begin(0, n, c, num); k < chunk_begin(0, n, c + 1, num); k++)
         {
-            start[i + 1] += start[i];
+            to[place[t[from[k]].id >> shift & (c_digits - 1)]++] = from[k];
         }
-        for (int64_t k = 0; k < num; k++)
-        {
-            to[start[t[from[k]].id >> shift & (c_size - 1)]++] = from[k];
-        }
+    }
+}
+
+/* Places of the n particles received, by their numbers; room[2 n], in half of which they are. */
+static const int* sort_by_id(scratch* s, int64_t n, int* room)
+{
+    const traveller* const t    = s->received;
+    const int              num  = chunks_for(s, n);
+    int                    most = 0;
+#pragma omp parallel for schedule(static) num_threads(num) reduction(max : most)
+    for (int64_t k = 0; k < n; k++)
+    {
+        room[k] = (int)k;
+        most    = t[k].id > most ? t[k].id : most;
+    }
+    int *from = room, *to = room + n;
+    for (int shift = 0; shift < 31 && most >> shift > 0; shift += c_digitBits)
+    {
+        sort_by_digit(s, n, shift, from, to);
         int* const other = from;
         from             = to;
         to               = other;
     }
-    if (from != order)
-    {
-        memcpy(order, from, (size_t)num * sizeof(*order));
-    }
+    return from;
 }
 
 /* Places in the own plan of the particles received: in the order of their numbers. */
-static gmxfmm_status place_received(gmxfmm_plan* plan, const scratch* s)
+static gmxfmm_status place_received(gmxfmm_plan* plan, scratch* s)
 {
-    struct fmm_divided* d     = plan->divided;
-    const int64_t       num   = d->meets.start[size_of(plan)];
-    int* const          order = keep(d, FMM_KEPT_ORDER, 2 * (size_t)num, sizeof(int));
+    struct fmm_divided* d    = plan->divided;
+    const int64_t       num  = d->meets.start[size_of(plan)];
+    int* const          room = keep(d, FMM_KEPT_ORDER, 2 * (size_t)num, sizeof(int));
     /* one that was not set may be anything: what is at its place has another number */
     if (d->index_of.bytes < (size_t)d->total * sizeof(int))
     {
@@ -502,20 +612,22 @@ static gmxfmm_status place_received(gmxfmm_plan* plan, const scratch* s)
         d->index_of.at    = calloc((size_t)d->total + 1, sizeof(int));
         d->index_of.bytes = d->index_of.at != NULL ? (size_t)d->total * sizeof(int) : 0;
     }
-    const int there = order != NULL && d->index_of.at != NULL && fmm_room_renew(&d->ids, (size_t)num, sizeof(int)) &&
-                      fmm_room_renew(&d->meets.list, (size_t)num, sizeof(int));
-    if (there)
+    if (room == NULL || d->index_of.at == NULL || !fmm_room_renew(&d->ids, (size_t)num, sizeof(int)) ||
+        !fmm_room_renew(&d->meets.list, (size_t)num, sizeof(int)))
     {
-        sort_by_id(s->received, num, order, order + num);
-        for (int64_t i = 0; i < num; i++)
-        {
-            const int id                       = s->received[order[i]].id;
-            ((int*)d->ids.at)[i]               = id;
-            ((int*)d->index_of.at)[id]         = (int)i;
-            ((int*)d->meets.list.at)[order[i]] = (int)i;
-        }
+        return fmm_no_memory(plan);
     }
-    return there ? GMXFMM_OK : fmm_no_memory(plan);
+    const int* const order = sort_by_id(s, num, room);
+    int *const ids = d->ids.at, *const index_of = d->index_of.at, *const list = d->meets.list.at;
+#pragma omp parallel for schedule(static) num_threads(chunks_for(s, num))
+    for (int64_t i = 0; i < num; i++)
+    {
+        const int id   = s->received[order[i]].id;
+        ids[i]         = id;
+        index_of[id]   = (int)i;
+        list[order[i]] = (int)i;
+    }
+    return GMXFMM_OK;
 }
 
 /* Where the particle of this number is in the own plan, or -1. */
@@ -537,6 +649,7 @@ static gmxfmm_status find_missing(gmxfmm_plan* plan, scratch* s)
     const struct fmm_divided* d   = plan->divided;
     const int64_t             num = d->meets.start[size_of(plan)], entries = s->list_comes[size_of(plan)];
     int64_t                   missing = 0;
+#pragma omp parallel for schedule(static) num_threads(chunks_for(s, entries)) reduction(+ : missing)
     for (int64_t e = 0; e < entries; e++)
     {
         missing += index_in_own(d, num, s->list_received[e]) < 0;
@@ -631,8 +744,40 @@ static gmxfmm_status send_missing(gmxfmm_plan* plan, scratch* s, const void* x)
     return status;
 }
 
+/* Of items begin .. end - 1 of a list those whose particles' results go back: to `to`, from `at` on. Returns where they
+ * end. */
+static int64_t
+select_own(scratch* s, const traveller* t, const int* list, int64_t begin, int64_t end, int* to, int64_t at)
+{
+    const int num = chunks_for(s, end - begin);
+#pragma omp parallel for schedule(static, 1) num_threads(num)
+    for (int c = 0; c < num; c++)
+    {
+        int64_t count = 0;
+        for (int64_t k = chunk_begin(begin, end, c, num); k < chunk_begin(begin, end, c + 1, num); k++)
+        {
+            count += t[k].num_excluded >= 0;
+        }
+        s->of_chunk[c * s->chunk_room] = count;
+    }
+    const int64_t next = chunks_follow(s, num, at);
+#pragma omp parallel for schedule(static, 1) num_threads(num)
+    for (int c = 0; c < num; c++)
+    {
+        int64_t place = s->of_chunk[c * s->chunk_room];
+        for (int64_t k = chunk_begin(begin, end, c, num); k < chunk_begin(begin, end, c + 1, num); k++)
+        {
+            if (t[k].num_excluded >= 0)
+            {
+                to[place++] = list[k];
+            }
+        }
+    }
+    return next;
+}
+
 /* Who gets which results, and what gives memory to a step. */
-static gmxfmm_status list_results(gmxfmm_plan* plan, const scratch* s)
+static gmxfmm_status list_results(gmxfmm_plan* plan, scratch* s)
 {
     struct fmm_divided* d    = plan->divided;
     const int           size = size_of(plan);
@@ -650,28 +795,15 @@ static gmxfmm_status list_results(gmxfmm_plan* plan, const scratch* s)
     {
         return fmm_no_memory(plan);
     }
-    int64_t waits = 0, returns = 0;
     d->waits.start[0] = d->returns.start[0] = 0;
     for (int r = 0; r < size; r++)
     {
-        for (int64_t k = d->gives.start[r]; k < d->gives.start[r + 1]; k++)
-        {
-            if (s->sent[k].num_excluded >= 0)
-            {
-                ((int*)d->waits.list.at)[waits++] = ((const int*)d->gives.list.at)[k];
-            }
-        }
-        for (int64_t k = d->meets.start[r]; k < d->meets.start[r + 1]; k++)
-        {
-            if (s->received[k].num_excluded >= 0)
-            {
-                ((int*)d->returns.list.at)[returns++] = ((const int*)d->meets.list.at)[k];
-            }
-        }
-        d->waits.start[r + 1]   = waits;
-        d->returns.start[r + 1] = returns;
+        d->waits.start[r + 1]   = select_own(s, s->sent, d->gives.list.at, d->gives.start[r], d->gives.start[r + 1],
+                                             d->waits.list.at, d->waits.start[r]);
+        d->returns.start[r + 1] = select_own(s, s->received, d->meets.list.at, d->meets.start[r], d->meets.start[r + 1],
+                                             d->returns.list.at, d->returns.start[r]);
     }
-    d->num_own = returns;
+    d->num_own = d->returns.start[size];
     return GMXFMM_OK;
 }
 
@@ -680,27 +812,42 @@ static gmxfmm_status make_rows(gmxfmm_plan* plan, scratch* s)
 {
     struct fmm_divided* d   = plan->divided;
     const int64_t       num = d->meets.start[size_of(plan)], entries = s->list_comes[size_of(plan)];
-    const int*          place = d->meets.list.at;
-    s->rows                   = keep(d, FMM_KEPT_ROWS, (size_t)num + 1, sizeof(int));
-    s->partners               = keep(d, FMM_KEPT_PARTNERS, (size_t)entries, sizeof(int));
+    const int           chunks = chunks_for(s, num);
+    const int*          place  = d->meets.list.at;
+    s->rows                    = keep(d, FMM_KEPT_ROWS, (size_t)num + 1, sizeof(int));
+    s->partners                = keep(d, FMM_KEPT_PARTNERS, (size_t)entries, sizeof(int));
     if (s->rows == NULL || s->partners == NULL || entries > INT32_MAX)
     {
         return fmm_no_memory(plan);
     }
     s->rows[0] = 0;
-    for (int64_t k = 0; k < num; k++) /* each place is one's */
+#pragma omp parallel for schedule(static, 1) num_threads(chunks)
+    for (int c = 0; c < chunks; c++)
     {
-        s->rows[place[k] + 1] = s->received[k].num_excluded > 0 ? s->received[k].num_excluded : 0;
+        int64_t count = 0;
+        for (int64_t k = chunk_begin(0, num, c, chunks); k < chunk_begin(0, num, c + 1, chunks); k++)
+        {
+            const int some        = s->received[k].num_excluded > 0 ? s->received[k].num_excluded : 0;
+            s->rows[place[k] + 1] = some; /* each place is one's */
+            count += some;
+        }
+        s->of_chunk[c * s->chunk_room] = count;
     }
+    chunks_follow(s, chunks, 0);
     for (int64_t i = 0; i < num; i++)
     {
         s->rows[i + 1] += s->rows[i];
     }
-    for (int64_t k = 0, e = 0; k < num; k++)
+#pragma omp parallel for schedule(static, 1) num_threads(chunks)
+    for (int c = 0; c < chunks; c++)
     {
-        for (int i = 0; i < s->received[k].num_excluded; i++, e++)
+        const int* from = s->list_received + s->of_chunk[c * s->chunk_room];
+        for (int64_t k = chunk_begin(0, num, c, chunks); k < chunk_begin(0, num, c + 1, chunks); k++)
         {
-            s->partners[s->rows[place[k]] + i] = index_in_own(d, num, s->list_received[e]);
+            for (int i = 0; i < s->received[k].num_excluded; i++)
+            {
+                s->partners[s->rows[place[k]] + i] = index_in_own(d, num, *from++);
+            }
         }
     }
     return GMXFMM_OK;
@@ -737,7 +884,8 @@ static gmxfmm_status take_received(gmxfmm_plan* plan, scratch* s)
     const gmxfmm_precision type = plan->options.array_type;
     s->charges                  = keep(d, FMM_KEPT_CHARGES, (size_t)num, sizeof(double));
     gmxfmm_status status        = s->charges != NULL ? make_rows(plan, s) : fmm_no_memory(plan);
-    for (int64_t k = 0; k < num && status == GMXFMM_OK; k++)
+#pragma omp parallel for schedule(static) num_threads(chunks_for(s, num))
+    for (int64_t k = 0; k < (status == GMXFMM_OK ? num : 0); k++)
     {
         const size_t at = (size_t)((const int*)d->meets.list.at)[k];
         store(type, s->charges, at, s->received[k].q);
@@ -773,20 +921,29 @@ static gmxfmm_status sum_up(gmxfmm_plan* plan)
     return status;
 }
 
-static gmxfmm_status assign(gmxfmm_plan* plan, const void* x, scratch* s)
+/* Whether there is memory for what is counted of each rank. */
+static int reserve_scratch(const gmxfmm_plan* plan, scratch* s)
 {
     const size_t size = (size_t)size_of(plan) + 1;
     s->counts         = calloc(size, sizeof(int64_t));
     s->others         = calloc(size, sizeof(int64_t));
     s->list_start     = calloc(size, sizeof(int64_t));
     s->list_comes     = calloc(size, sizeof(int64_t));
-    gmxfmm_status status =
-        fmm_agree(plan, s->counts && s->others && s->list_start && s->list_comes ? GMXFMM_OK : fmm_no_memory(plan));
-    status = status == GMXFMM_OK ? count_given(plan) : status;
-    status = status == GMXFMM_OK && plan->divided->checks ? fmm_ranks_check(plan) : status;
-    status = status == GMXFMM_OK ? make_own(plan) : status;
-    status = status == GMXFMM_OK ? fmm_agree(plan, find_cells(plan, x, s)) : status;
-    status = status == GMXFMM_OK ? divide_cells(plan, s) : status;
+    s->num_chunks     = plan->num_threads;
+    s->chunk_room     = (size_of(plan) > c_digits ? size_of(plan) : c_digits) + 8; /* chunks share no cache line */
+    s->of_chunk       = malloc((size_t)s->num_chunks * (size_t)s->chunk_room * sizeof(int64_t));
+    return s->counts && s->others && s->list_start && s->list_comes && s->of_chunk;
+}
+
+static gmxfmm_status assign(gmxfmm_plan* plan, const void* x, scratch* s)
+{
+    const int     there  = reserve_scratch(plan, s);
+    gmxfmm_status status = fmm_agree(plan, there ? GMXFMM_OK : fmm_no_memory(plan));
+    status               = status == GMXFMM_OK ? count_given(plan) : status;
+    status               = status == GMXFMM_OK && plan->divided->checks ? fmm_ranks_check(plan) : status;
+    status               = status == GMXFMM_OK ? make_own(plan) : status;
+    status               = status == GMXFMM_OK ? fmm_agree(plan, find_cells(plan, x, s)) : status;
+    status               = status == GMXFMM_OK ? divide_cells(plan, s) : status;
     if (status == GMXFMM_OK)
     {
         status = find_needs(plan, s);

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "fmm/exclusions.h"
+#include "fmm/math/threads.h"
 #include "fmm/parallel/ranks.h"
 #include "fmm/ranks/state.h"
 #include "fmm/state.h"
@@ -31,22 +32,33 @@ static void see_ids(const gmxfmm_plan* plan, seen* s)
 {
     const struct fmm_divided* d    = plan->divided;
     const int                 rank = plan->ranks->comm.rank, size = plan->ranks->comm.size;
-    for (int64_t i = 0; i < plan->particles.n; i++)
+    uint64_t                  ids = 0, outside = 0;
+#pragma omp parallel num_threads(plan->num_threads) reduction(+ : ids, outside) if (plan->particles.n > FMM_FEW_PARTICLES)
     {
-        const int id = fmm_given_id(plan, i);
-        s->outside += id < 0 || id >= d->total;
-        s->ids += mixed((uint64_t)id);
+#pragma omp for schedule(static) nowait
+        for (int64_t i = 0; i < plan->particles.n; i++)
+        {
+            const int id = fmm_given_id(plan, i);
+            outside += id < 0 || id >= d->total;
+            ids += mixed((uint64_t)id);
+        }
+#pragma omp for schedule(static)
+        for (int64_t i = d->total * rank / size; i < d->total * (rank + 1) / size; i++)
+        {
+            ids -= mixed((uint64_t)i);
+        }
     }
-    for (int64_t i = d->total * rank / size; i < d->total * (rank + 1) / size; i++)
-    {
-        s->ids -= mixed((uint64_t)i);
-    }
+    s->ids     = ids;
+    s->outside = outside;
 }
 
 static void see_pairs(const gmxfmm_plan* plan, seen* s)
 {
-    const struct fmm_divided* d = plan->divided;
-    for (int64_t i = 0; i < plan->particles.n && d->excl_start != NULL; i++)
+    const struct fmm_divided* d     = plan->divided;
+    const int64_t             n     = d->excl_start != NULL ? plan->particles.n : 0;
+    uint64_t                  pairs = 0, outside = 0;
+#pragma omp parallel for schedule(static) num_threads(plan->num_threads) reduction(+ : pairs, outside) if (n > FMM_FEW_PARTICLES)
+    for (int64_t i = 0; i < n; i++)
     {
         const int a = fmm_given_id(plan, i);
         for (int e = d->excl_start[i]; e < d->excl_start[i + 1]; e++)
@@ -54,10 +66,12 @@ static void see_pairs(const gmxfmm_plan* plan, seen* s)
             const int      b = d->excl_list[e];
             const uint64_t pair =
                 a < b ? mixed((uint64_t)a << 32 | (uint32_t)b) : mixed((uint64_t)b << 32 | (uint32_t)a);
-            s->outside += b < 0 || b >= d->total;
-            s->pairs += a < b ? pair : a > b ? 0 - pair : 0;
+            outside += b < 0 || b >= d->total;
+            pairs += a < b ? pair : a > b ? 0 - pair : 0;
         }
     }
+    s->pairs = pairs;
+    s->outside += outside;
 }
 
 /* Items of `bytes` of all ranks, in their order. Collective. */
