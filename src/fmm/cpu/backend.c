@@ -75,10 +75,7 @@ static void free_exclusions(gmxfmm_plan* plan)
     fmm_cpu* cpu = plan->cpu;
     if (cpu != NULL)
     {
-        free(cpu->mask_start);
-        free(cpu->mask_far);
-        free(cpu->mask);
-        free(cpu->images);
+        free(cpu->mask_start); /* and the arrays behind it */
         free(cpu->far_places);
         cpu->mask_start = cpu->mask_far = cpu->mask = NULL;
         cpu->images                                 = NULL;
@@ -88,22 +85,28 @@ static void free_exclusions(gmxfmm_plan* plan)
     }
 }
 
-/* Room for what assign makes of them. */
+/* Room for what assign makes of them. That of others is kept where it is not much more. */
 static gmxfmm_status set_exclusions(gmxfmm_plan* plan, const int* start, const int* list, int64_t n)
 {
-    fmm_cpu*     cpu = plan->cpu;
-    const size_t num = start != NULL ? (size_t)start[n] : 0;
+    fmm_cpu*     cpu          = plan->cpu;
+    const size_t of_particles = (size_t)n, num = start != NULL ? (size_t)start[n] : 0, rows = of_particles + num;
+    const size_t bytes = (2 * of_particles + 1 + rows + (num > 0 ? rows : 0)) * sizeof(int);
     (void)list;
-    free_exclusions(plan);
-    const size_t before  = plan->bytes;
-    cpu->mask_start      = fmm_alloc(plan, ((size_t)n + 1) * sizeof(int));
-    cpu->mask_far        = fmm_alloc(plan, (size_t)n * sizeof(int));
-    cpu->mask            = fmm_alloc(plan, ((size_t)n + num) * sizeof(int));
-    cpu->images          = num > 0 ? fmm_alloc(plan, ((size_t)n + num) * sizeof(unsigned)) : NULL;
-    cpu->exclusion_bytes = plan->bytes - before;
-    return cpu->mask_start && cpu->mask_far && cpu->mask && (num == 0 || cpu->images)
-               ? GMXFMM_OK
-               : fmm_fail(plan, GMXFMM_ERROR_MEMORY, "out of memory for %zu exclusions", num);
+    if (cpu->mask_start == NULL || cpu->exclusion_bytes < bytes || cpu->exclusion_bytes / 2 > bytes)
+    {
+        free_exclusions(plan);
+        const size_t before  = plan->bytes;
+        cpu->mask_start      = fmm_alloc(plan, plan->shared ? bytes + bytes / 8 : bytes); /* particles come and go */
+        cpu->exclusion_bytes = plan->bytes - before;
+    }
+    if (cpu->mask_start == NULL)
+    {
+        return fmm_fail(plan, GMXFMM_ERROR_MEMORY, "out of memory for %zu exclusions", num);
+    }
+    cpu->mask_far = cpu->mask_start + of_particles + 1;
+    cpu->mask     = cpu->mask_far + of_particles;
+    cpu->images   = num > 0 ? (unsigned*)(cpu->mask + rows) : NULL;
+    return GMXFMM_OK;
 }
 
 static void free_grid(gmxfmm_plan* plan)

@@ -5,6 +5,8 @@
  */
 #include "fmm/cpu/near/excluded_pairs.h"
 
+#include "fmm/math/portable.h"
+
 #include <math.h>
 #include <omp.h>
 #include <stdlib.h>
@@ -17,6 +19,13 @@ typedef struct
     int   cell;
     int   own; /* place among the particles of its cell */
 } spot;
+
+/* Particles from one on whose places in memory are asked for, and when what says where the rest is has come. */
+enum
+{
+    c_far  = 16,
+    c_near = 8
+};
 
 /* Memory of one thread. */
 typedef struct
@@ -220,14 +229,14 @@ static int set_images(const fmm_cells* c,
     return good;
 }
 
-/* The row of particle s. Returns whether all images can be told. */
-static int set_row(const gmxfmm_plan* plan, const spot* spots, const near_list* near, image_kind kind, int s)
+/* The row of particle s, which is in a cell. Returns whether all images can be told. */
+static int set_row(const gmxfmm_plan* plan, const spot* spots, const near_list* near, image_kind kind, int cell, int s)
 {
     const fmm_cpu*   cpu   = plan->cpu;
     const int* const of    = charges_of(plan)->cell_start;
     const int        i     = charges_of(plan)->sorted[s];
     const int        first = cpu->mask_start[s];
-    cpu->mask[first]       = s - of[charges_of(plan)->cell_of[i]];
+    cpu->mask[first]       = s - of[cell];
     cpu->mask_far[s]       = first + 1;
     if (!has_pairs(plan))
     {
@@ -250,10 +259,15 @@ static void set_spots(const gmxfmm_plan* plan, spot* spots)
 {
     const fmm_particle_set* p = charges_of(plan);
 #pragma omp parallel for schedule(static) num_threads(plan->num_threads)
-    for (int s = 0; s < plan->particles.n; s++)
+    for (int i = 0; i < plan->particles.n; i++)
     {
-        spot* to = &spots[p->sorted[s]];
-        to->cell = p->cell_of[p->sorted[s]];
+        const int s  = p->position[i];
+        spot*     to = &spots[i];
+        if (i + c_far < plan->particles.n)
+        {
+            __builtin_prefetch(p->reference[p->position[i + c_far]]);
+        }
+        to->cell = p->cell_of[i];
         to->own  = s - p->cell_start[to->cell];
         for (int d = 0; d < 3; d++)
         {
@@ -263,6 +277,20 @@ static void set_spots(const gmxfmm_plan* plan, spot* spots)
         {
             fmm_cell_place(plan, to->cell, to->place);
         }
+    }
+}
+
+/* Asks for what rows of later particles need: those of a cell are anywhere in memory. (A function that does nothing
+ * else is left out by gcc, unless it has to be inlined.) */
+INLINE void fetch_ahead(const gmxfmm_plan* plan, const spot* spots, int s)
+{
+    const int64_t    n      = plan->particles.n;
+    const int* const sorted = charges_of(plan)->sorted;
+    if (has_pairs(plan) && s + c_far < n)
+    {
+        __builtin_prefetch(&plan->particles.excl_start[sorted[s + c_far]]);
+        __builtin_prefetch(&spots[sorted[s + c_far]]);
+        __builtin_prefetch(&plan->particles.excl_list[plan->particles.excl_start[sorted[s + c_near]]]);
     }
 }
 
@@ -283,7 +311,8 @@ static int fill_cell(const gmxfmm_plan* plan, const spot* spots, const near_list
     const image_kind kind = kind_of(plan);
     for (int s = start[cell]; s < start[cell + 1]; s++)
     {
-        *good &= set_row(plan, spots, near, kind, s);
+        fetch_ahead(plan, spots, s);
+        *good &= set_row(plan, spots, near, kind, cell, s);
     }
     if (fmm_is_adaptive(plan))
     {
@@ -295,11 +324,37 @@ static int fill_cell(const gmxfmm_plan* plan, const spot* spots, const near_list
 /* Where rows begin. */
 static void set_starts(gmxfmm_plan* plan)
 {
-    int* start = plan->cpu->mask_start;
-    start[0]   = 0;
-    for (int64_t s = 0; s < plan->particles.n; s++)
+    enum
     {
-        start[s + 1] = start[s] + 1 + num_excluded(plan, charges_of(plan)->sorted[s]);
+        c_most = 256
+    };
+    int           ends[c_most] = {0};
+    int* const    start        = plan->cpu->mask_start;
+    const int     num          = plan->num_threads < c_most ? plan->num_threads : c_most; /* chunks of particles */
+    const int64_t n            = plan->particles.n;
+#pragma omp parallel for schedule(static, 1) num_threads(num)
+    for (int c = 0; c < num; c++)
+    {
+        int at = 0;
+        for (int64_t s = n * c / num; s < n * (c + 1) / num; s++)
+        {
+            at += 1 + num_excluded(plan, charges_of(plan)->sorted[s]);
+            start[s + 1] = at;
+        }
+        ends[c] = at;
+    }
+    for (int c = 1; c < num; c++)
+    {
+        ends[c] += ends[c - 1];
+    }
+    start[0] = 0;
+#pragma omp parallel for schedule(static, 1) num_threads(num)
+    for (int c = 1; c < num; c++)
+    {
+        for (int64_t s = n * c / num; s < n * (c + 1) / num; s++)
+        {
+            start[s + 1] += ends[c - 1];
+        }
     }
 }
 
@@ -328,14 +383,25 @@ static int fill_rows(gmxfmm_plan* plan, const spot* spots, int* prefixes, int* o
         }
     }
     const fmm_range particles = fmm_own_particles(plan, targets);
-    for (int s = particles.begin; s < particles.end && has_pairs(plan) && !any_far; s++)
+#pragma omp parallel for schedule(static) num_threads(plan->num_threads) reduction(| : any_far)
+    for (int s = particles.begin; s < (has_pairs(plan) ? particles.end : particles.begin); s++)
     {
-        any_far = plan->cpu->mask_far[s] < plan->cpu->mask_start[s + 1];
+        any_far |= plan->cpu->mask_far[s] < plan->cpu->mask_start[s + 1];
     }
     plan->cpu->near_capacity  = capacity;
     plan->cpu->near_particles = particles.end > particles.begin ? sum / (double)(particles.end - particles.begin) : 0;
     plan->cpu->any_far        = any_far;
     return good;
+}
+
+/* Room for spots is that of far places, which steps make. */
+static spot* reserve_spots(gmxfmm_plan* plan, size_t n)
+{
+    fmm_cpu* cpu = plan->cpu;
+    _Static_assert(sizeof(spot) <= sizeof(*cpu->far_places), "a spot has the room of a far place");
+    return fmm_grow(plan, (void**)&cpu->far_places, &cpu->far_capacity, n * sizeof(*cpu->far_places))
+               ? (spot*)cpu->far_places
+               : NULL;
 }
 
 gmxfmm_status fmm_excluded_pairs(gmxfmm_plan* plan)
@@ -347,7 +413,7 @@ gmxfmm_status fmm_excluded_pairs(gmxfmm_plan* plan)
     const int    with_leaves = pairs && fmm_is_adaptive(plan);
     int*         prefixes    = malloc((threads * (size_t)plan->domain.cells.num_near + 1) * sizeof(int));
     int*         of_leaf     = with_leaves ? malloc((threads * leaves + 1) * sizeof(int)) : NULL;
-    spot*        spots       = pairs ? malloc((n + 1) * sizeof(*spots)) : NULL;
+    spot*        spots       = pairs ? reserve_spots(plan, n) : NULL;
     int          good        = 1;
     const size_t images      = (n + (pairs ? (size_t)plan->particles.excl_start[n] : 0)) * sizeof(*cpu->widths.images);
     const int    enough      = prefixes != NULL && (of_leaf != NULL || !with_leaves) && (spots != NULL || !pairs) &&
@@ -368,9 +434,7 @@ gmxfmm_status fmm_excluded_pairs(gmxfmm_plan* plan)
     }
     free(prefixes);
     free(of_leaf);
-    free(spots);
-    if (!enough ||
-        (cpu->any_far && !fmm_grow(plan, (void**)&cpu->far_places, &cpu->far_capacity, n * sizeof(*cpu->far_places))))
+    if (!enough)
     {
         return fmm_fail(plan, GMXFMM_ERROR_MEMORY, "out of memory for excluded pairs");
     }

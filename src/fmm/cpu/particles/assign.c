@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "fmm/geometry/extent.h"
+#include "fmm/math/threads.h"
 #include "fmm/numbers.h"
 
 static void get_position(const void* x, gmxfmm_precision type, int64_t i, double* xi)
@@ -59,7 +60,109 @@ int64_t fmm_find_cells(const gmxfmm_plan* plan, const void* x, gmxfmm_precision 
     return bad;
 }
 
-/* Counting sort of a set of particles by cells (fft path). */
+/* Counting sort by cells of particles whose cells are known. */
+static void sort_by_cells(fmm_particle_set* p, int num_cells)
+{
+    memset(p->cell_start, 0, (size_t)(num_cells + 2) * sizeof(int));
+    for (int64_t i = 0; i < p->n; i++)
+    {
+        p->cell_start[p->cell_of[i] + 2]++;
+    }
+    /* one place ahead: cell_start[c + 1] is where cell c goes on, and ends up as its end */
+    for (int c = 0; c < num_cells; c++)
+    {
+        p->cell_start[c + 2] += p->cell_start[c + 1];
+    }
+    for (int64_t i = 0; i < p->n; i++)
+    {
+        const int s    = p->cell_start[p->cell_of[i] + 1]++;
+        p->sorted[s]   = (int)i;
+        p->position[i] = s;
+    }
+}
+
+/* Where those of the cells begin .. end - 1 go that each of num chunks of particles has, from place `at` on. There are
+ * counts in place[num][num_cells]. */
+static void place_chunks(int num, int num_cells, int begin, int end, int at, int* start, int* place)
+{
+    for (int cell = begin; cell < end; cell++)
+    {
+        start[cell] = at;
+        for (int c = 0; c < num; c++)
+        {
+            int* const here = &place[(size_t)c * (size_t)num_cells + (size_t)cell];
+            const int  next = at + *here;
+            *here           = at;
+            at              = next;
+        }
+    }
+}
+
+/* The same by num threads: each has a chunk of the particles, and counts cells for itself, in memory for references,
+ * which come later. */
+static void sort_together(fmm_particle_set* p, int num_cells, int num)
+{
+    int* const    place = (int*)p->reference;
+    int* const    start = p->cell_start;
+    const int64_t n     = p->n;
+    int           at    = 0;
+#pragma omp parallel num_threads(num)
+    {
+#pragma omp for schedule(static, 1)
+        for (int c = 0; c < num; c++)
+        {
+            int* const count = place + (size_t)c * (size_t)num_cells;
+            memset(count, 0, (size_t)num_cells * sizeof(int));
+            for (int64_t i = n * c / num; i < n * (c + 1) / num; i++)
+            {
+                count[p->cell_of[i]]++;
+            }
+        }
+        /* particles of a range of cells for each thread, for now where the range begins */
+#pragma omp for schedule(static, 1)
+        for (int r = 0; r < num; r++)
+        {
+            const int begin = (int)((int64_t)num_cells * r / num), end = (int)((int64_t)num_cells * (r + 1) / num);
+            int       sum = 0;
+            for (int c = 0; c < num; c++)
+            {
+                for (int cell = begin; cell < end; cell++)
+                {
+                    sum += place[(size_t)c * (size_t)num_cells + (size_t)cell];
+                }
+            }
+            start[begin] = sum;
+        }
+#pragma omp single
+        for (int r = 0; r < num; r++)
+        {
+            int* const begin = &start[(int64_t)num_cells * r / num];
+            const int  next  = at + *begin;
+            *begin           = at;
+            at               = next;
+        }
+#pragma omp for schedule(static, 1)
+        for (int r = 0; r < num; r++)
+        {
+            const int begin = (int)((int64_t)num_cells * r / num), end = (int)((int64_t)num_cells * (r + 1) / num);
+            place_chunks(num, num_cells, begin, end, start[begin], start, place);
+        }
+#pragma omp for schedule(static, 1)
+        for (int c = 0; c < num; c++)
+        {
+            int* const here = place + (size_t)c * (size_t)num_cells;
+            for (int64_t i = n * c / num; i < n * (c + 1) / num; i++)
+            {
+                const int s    = here[p->cell_of[i]]++;
+                p->sorted[s]   = (int)i;
+                p->position[i] = s;
+            }
+        }
+    }
+    start[num_cells] = start[num_cells + 1] = (int)n;
+}
+
+/* The cells of a set of particles, and its sort by them (fft path). */
 static gmxfmm_status bin(gmxfmm_plan* plan, const void* x, gmxfmm_precision type, fmm_particle_set* p, const char* what)
 {
     const fmm_cells*    cells  = &plan->domain.cells;
@@ -76,21 +179,16 @@ static gmxfmm_status bin(gmxfmm_plan* plan, const void* x, gmxfmm_precision type
         return fmm_fail(plan, GMXFMM_ERROR_POSITION, "position of %s %lld is (%g, %g, %g): not finite, or too far away",
                         what, name_of(plan, p, bad), xi[0], xi[1], xi[2]);
     }
-    memset(p->cell_start, 0, (size_t)(cells->num_cells + 2) * sizeof(int));
-    for (int64_t i = 0; i < p->n; i++)
+    /* as many as there is memory for, and at most one for each cell */
+    const int64_t most = cells->num_cells > 0 ? 3 * p->n / cells->num_cells : 0;
+    const int     num  = (int)(most < plan->num_threads ? most : plan->num_threads);
+    if (num > 1 && num <= cells->num_cells && p->n > FMM_FEW_PARTICLES)
     {
-        p->cell_start[p->cell_of[i] + 2]++;
+        sort_together(p, cells->num_cells, num);
     }
-    /* one place ahead: cell_start[c + 1] is where cell c goes on, and ends up as its end */
-    for (int c = 0; c < cells->num_cells; c++)
+    else
     {
-        p->cell_start[c + 2] += p->cell_start[c + 1];
-    }
-    for (int64_t i = 0; i < p->n; i++)
-    {
-        const int s    = p->cell_start[p->cell_of[i] + 1]++;
-        p->sorted[s]   = (int)i;
-        p->position[i] = s;
+        sort_by_cells(p, cells->num_cells);
     }
     return GMXFMM_OK;
 }
@@ -120,6 +218,10 @@ static void set_reference_in_leaves(gmxfmm_plan* plan, const void* x, gmxfmm_pre
  * those that have left it. */
 static void set_reference(gmxfmm_plan* plan, const void* x, gmxfmm_precision type, fmm_particle_set* p)
 {
+    enum
+    {
+        c_ahead = 16 /* particles: those of a cell are anywhere in memory */
+    };
     if (fmm_is_adaptive(plan))
     {
         set_reference_in_leaves(plan, x, type, p);
@@ -130,6 +232,10 @@ static void set_reference(gmxfmm_plan* plan, const void* x, gmxfmm_precision typ
     {
         int    at[3];
         double xi[3], rest[3];
+        if (s + c_ahead < p->n)
+        {
+            __builtin_prefetch((const char*)x + 3 * fmm_word_of(type) * (size_t)p->sorted[s + c_ahead]);
+        }
         get_position(x, type, p->sorted[s], xi);
         fmm_locate(&plan->domain.cells, xi, at, rest);
         for (int d = 0; d < 3; d++)
