@@ -119,8 +119,7 @@ static void turn_phases(int p, vreal* re, vreal* im)
     }
 }
 
-/* Where the frequencies of a chunk are in the spectra of the first group; of the padding behind the last, that one,
- * where there is no other. */
+/* Where the frequencies of a chunk are in the spectra of the first group; of the padding behind the last, that one. */
 static void places_of_chunk(const convolution* conv, int chunk, size_t at[VLEN])
 {
     const fmm_columns* c = &conv->columns;
@@ -128,7 +127,7 @@ static void places_of_chunk(const convolution* conv, int chunk, size_t at[VLEN])
     {
         const size_t f = (size_t)(chunk * VLEN + l), last = (size_t)conv->num_own - 1, num = (size_t)c->num;
         const size_t own = f < last ? f : last;
-        at[l]            = c->x_stride == num ? f : own / num * c->x_stride + own % num;
+        at[l]            = c->x_stride == num ? own : own / num * c->x_stride + own % num;
     }
 }
 
