@@ -6,6 +6,7 @@
 #include "fmm/cpu/near/excluded_pairs.h"
 
 #include "fmm/math/portable.h"
+#include "fmm/math/threads.h"
 
 #include <math.h>
 #include <omp.h>
@@ -330,8 +331,9 @@ static void set_starts(gmxfmm_plan* plan)
     };
     int           ends[c_most] = {0};
     int* const    start        = plan->cpu->mask_start;
-    const int     num          = plan->num_threads < c_most ? plan->num_threads : c_most; /* chunks of particles */
     const int64_t n            = plan->particles.n;
+    const int     many         = n > FMM_FEW_PARTICLES;
+    const int     num = !many ? 1 : plan->num_threads < c_most ? plan->num_threads : c_most; /* chunks of particles */
 #pragma omp parallel for schedule(static, 1) num_threads(num)
     for (int c = 0; c < num; c++)
     {
@@ -383,8 +385,11 @@ static int fill_rows(gmxfmm_plan* plan, const spot* spots, int* prefixes, int* o
         }
     }
     const fmm_range particles = fmm_own_particles(plan, targets);
-#pragma omp parallel for schedule(static) num_threads(plan->num_threads) reduction(| : any_far)
-    for (int s = particles.begin; s < (has_pairs(plan) ? particles.end : particles.begin); s++)
+    const int       end       = has_pairs(plan) ? particles.end : particles.begin;
+#pragma omp parallel for schedule(static) num_threads(plan->num_threads)                                               \
+    reduction(|                                                                                                        \
+              : any_far) if (end - particles.begin > FMM_FEW_PARTICLES)
+    for (int s = particles.begin; s < end; s++)
     {
         any_far |= plan->cpu->mask_far[s] < plan->cpu->mask_start[s + 1];
     }
