@@ -320,7 +320,7 @@ def _answer(kind: str, call: _xla.Call) -> None:
     caller = _callers.get(name)
     if caller is None:
         if name not in _options_of:
-            raise Error("GMXFMM_ERROR_UNSUPPORTED", "a program of another process calls gmxfmm.jax: export it for the CPU, or compile it here")
+            raise Error("GMXFMM_ERROR_UNSUPPORTED", "a program of another process calls gmxfmm.jax: compile it here")
         caller = _keeper.of(_options_of[name])._caller
     caller.answer(_Call(kind, call.arrays, call.results, _constants(constants)))
 
