@@ -322,6 +322,18 @@ static int fill_cell(const gmxfmm_plan* plan, const spot* spots, const near_list
     return num;
 }
 
+/* Where the rows of particles begin .. end - 1 end, if the first begins at 0. Returns that of the last. */
+static int set_ends(gmxfmm_plan* plan, int64_t begin, int64_t end)
+{
+    int at = 0;
+    for (int64_t s = begin; s < end; s++)
+    {
+        at += 1 + num_excluded(plan, charges_of(plan)->sorted[s]);
+        plan->cpu->mask_start[s + 1] = at;
+    }
+    return at;
+}
+
 /* Where rows begin. */
 static void set_starts(gmxfmm_plan* plan)
 {
@@ -331,25 +343,23 @@ static void set_starts(gmxfmm_plan* plan)
     };
     int           ends[c_most] = {0};
     int* const    start        = plan->cpu->mask_start;
+    const int     num          = plan->num_threads < c_most ? plan->num_threads : c_most; /* chunks of particles */
     const int64_t n            = plan->particles.n;
-    const int     many         = n > FMM_FEW_PARTICLES;
-    const int     num = !many ? 1 : plan->num_threads < c_most ? plan->num_threads : c_most; /* chunks of particles */
+    start[0]                   = 0;
+    if (n <= FMM_FEW_PARTICLES)
+    {
+        set_ends(plan, 0, n);
+        return;
+    }
 #pragma omp parallel for schedule(static, 1) num_threads(num)
     for (int c = 0; c < num; c++)
     {
-        int at = 0;
-        for (int64_t s = n * c / num; s < n * (c + 1) / num; s++)
-        {
-            at += 1 + num_excluded(plan, charges_of(plan)->sorted[s]);
-            start[s + 1] = at;
-        }
-        ends[c] = at;
+        ends[c] = set_ends(plan, n * c / num, n * (c + 1) / num);
     }
     for (int c = 1; c < num; c++)
     {
         ends[c] += ends[c - 1];
     }
-    start[0] = 0;
 #pragma omp parallel for schedule(static, 1) num_threads(num)
     for (int c = 1; c < num; c++)
     {
@@ -360,6 +370,31 @@ static void set_starts(gmxfmm_plan* plan)
     }
 }
 
+static int excludes_far(const gmxfmm_plan* plan, int s)
+{
+    return plan->cpu->mask_far[s] < plan->cpu->mask_start[s + 1];
+}
+
+/* Whether any of these particles excludes a far one. */
+static int is_any_far(const gmxfmm_plan* plan, fmm_range particles)
+{
+    int any = 0;
+    if (particles.end - particles.begin <= FMM_FEW_PARTICLES)
+    {
+        for (int s = particles.begin; s < particles.end && !any; s++)
+        {
+            any = excludes_far(plan, s);
+        }
+        return any;
+    }
+#pragma omp parallel for schedule(static) num_threads(plan->num_threads) reduction(| : any)
+    for (int s = particles.begin; s < particles.end; s++)
+    {
+        any |= excludes_far(plan, s);
+    }
+    return any;
+}
+
 /* All rows; memory: of_leaf and prefix of each thread. Returns whether all images can be told. */
 static int fill_rows(gmxfmm_plan* plan, const spot* spots, int* prefixes, int* of_leaf)
 {
@@ -367,7 +402,7 @@ static int fill_rows(gmxfmm_plan* plan, const spot* spots, int* prefixes, int* o
     const fmm_range         own     = fmm_own_cells(plan);
     const int               cells = fmm_num_cells(plan), share = (own.end - own.begin) / (8 * plan->num_threads);
     const int               chunk = share < 1 ? 1 : share < 64 ? share : 64; /* few cells may have most of the pairs */
-    int                     capacity = 0, good = 1, any_far = 0;
+    int                     capacity = 0, good = 1;
     double                  sum = 0; /* over targets, of the particles near them */
 #pragma omp parallel for schedule(dynamic, chunk) num_threads(plan->num_threads) reduction(max : capacity)         \
     reduction(+ : sum) reduction(& : good)
@@ -385,17 +420,9 @@ static int fill_rows(gmxfmm_plan* plan, const spot* spots, int* prefixes, int* o
         }
     }
     const fmm_range particles = fmm_own_particles(plan, targets);
-    const int       end       = has_pairs(plan) ? particles.end : particles.begin;
-#pragma omp parallel for schedule(static) num_threads(plan->num_threads)                                               \
-    reduction(|                                                                                                        \
-              : any_far) if (end - particles.begin > FMM_FEW_PARTICLES)
-    for (int s = particles.begin; s < end; s++)
-    {
-        any_far |= plan->cpu->mask_far[s] < plan->cpu->mask_start[s + 1];
-    }
     plan->cpu->near_capacity  = capacity;
     plan->cpu->near_particles = particles.end > particles.begin ? sum / (double)(particles.end - particles.begin) : 0;
-    plan->cpu->any_far        = any_far;
+    plan->cpu->any_far        = has_pairs(plan) && is_any_far(plan, particles);
     return good;
 }
 
