@@ -256,15 +256,22 @@ static int set_row(const gmxfmm_plan* plan, const spot* spots, const near_list* 
            (!fmm_has_widths(plan) || set_images(c, kind, near, spots, i, list, num, cpu->widths.images + first + 1));
 }
 
+/* Particles from which on none is asked for ahead: few are in the cache. */
+static int64_t fetched_to(const gmxfmm_plan* plan)
+{
+    return plan->particles.n > FMM_FEW_PARTICLES ? plan->particles.n - c_far : 0;
+}
+
 static void set_spots(const gmxfmm_plan* plan, spot* spots)
 {
-    const fmm_particle_set* p = charges_of(plan);
+    const fmm_particle_set* p       = charges_of(plan);
+    const int64_t           fetched = fetched_to(plan);
 #pragma omp parallel for schedule(static) num_threads(plan->num_threads)
     for (int i = 0; i < plan->particles.n; i++)
     {
         const int s  = p->position[i];
         spot*     to = &spots[i];
-        if (i + c_far < plan->particles.n)
+        if (i < fetched)
         {
             __builtin_prefetch(p->reference[p->position[i + c_far]]);
         }
@@ -285,14 +292,10 @@ static void set_spots(const gmxfmm_plan* plan, spot* spots)
  * else is left out by gcc, unless it has to be inlined.) */
 INLINE void fetch_ahead(const gmxfmm_plan* plan, const spot* spots, int s)
 {
-    const int64_t    n      = plan->particles.n;
     const int* const sorted = charges_of(plan)->sorted;
-    if (has_pairs(plan) && s + c_far < n)
-    {
-        __builtin_prefetch(&plan->particles.excl_start[sorted[s + c_far]]);
-        __builtin_prefetch(&spots[sorted[s + c_far]]);
-        __builtin_prefetch(&plan->particles.excl_list[plan->particles.excl_start[sorted[s + c_near]]]);
-    }
+    __builtin_prefetch(&plan->particles.excl_start[sorted[s + c_far]]);
+    __builtin_prefetch(&spots[sorted[s + c_far]]);
+    __builtin_prefetch(&plan->particles.excl_list[plan->particles.excl_start[sorted[s + c_near]]]);
 }
 
 /* Number of particles near to a cell, and the rows of those in it. */
@@ -309,10 +312,14 @@ static int fill_cell(const gmxfmm_plan* plan, const spot* spots, const near_list
         fmm_cell_place(plan, cell, place);
         num = near_prefix(plan, cell, place, near->prefix);
     }
-    const image_kind kind = kind_of(plan);
+    const image_kind kind    = kind_of(plan);
+    const int64_t    fetched = has_pairs(plan) ? fetched_to(plan) : 0;
     for (int s = start[cell]; s < start[cell + 1]; s++)
     {
-        fetch_ahead(plan, spots, s);
+        if (s < fetched)
+        {
+            fetch_ahead(plan, spots, s);
+        }
         *good &= set_row(plan, spots, near, kind, cell, s);
     }
     if (fmm_is_adaptive(plan))

@@ -227,12 +227,13 @@ static void set_reference(gmxfmm_plan* plan, const void* x, gmxfmm_precision typ
         set_reference_in_leaves(plan, x, type, p);
         return;
     }
+    const int64_t fetched = p->n > FMM_FEW_PARTICLES ? p->n - c_ahead : 0; /* few are in the cache */
 #pragma omp parallel for schedule(static) num_threads(plan->num_threads)
     for (int64_t s = 0; s < p->n; s++)
     {
         int    at[3];
         double xi[3], rest[3];
-        if (s + c_ahead < p->n)
+        if (s < fetched)
         {
             __builtin_prefetch((const char*)x + 3 * fmm_word_of(type) * (size_t)p->sorted[s + c_ahead]);
         }
