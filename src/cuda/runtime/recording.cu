@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* The lock by which records and waits take turns. */
 #include "cuda/runtime/recording.h"
 
 #include <pthread.h>
