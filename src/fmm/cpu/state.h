@@ -122,7 +122,7 @@ typedef struct fmm_cpu
     int*      mask;
     unsigned* images;        /* NULL without excluded pairs */
     int       any_far;       /* whether there are far ones */
-    double (*far_places)[4]; /* where there are: positions in a step, and charges (near/far_pairs.c) */
+    double (*far_places)[4]; /* positions in a step, and charges (near/far_pairs.c); room of assignments */
     size_t far_capacity;     /* bytes that it has room for */
     int    near_capacity;    /* largest number of particles in a near set, padded */
     int    uncharged;        /* whether any source has neither charge nor dipole */

@@ -78,12 +78,12 @@ static int64_t chunk_begin(int64_t begin, int64_t end, int c, int num)
     return begin + (end - begin) * c / num;
 }
 
-/* What chunks have counted becomes where each begins, from `at` on. Returns where the last one ends. */
-static int64_t chunks_follow(scratch* s, int num, int64_t at)
+/* What chunks have counted at this place becomes where each begins, from `at` on. Returns where the last one ends. */
+static int64_t chunks_follow(scratch* s, int num, int place, int64_t at)
 {
     for (int c = 0; c < num; c++)
     {
-        int64_t* const count = &s->of_chunk[c * s->chunk_room];
+        int64_t* const count = &s->of_chunk[c * s->chunk_room + place];
         const int64_t  next  = at + *count;
         *count               = at;
         at                   = next;
@@ -386,16 +386,8 @@ static gmxfmm_status list_given(gmxfmm_plan* plan, scratch* s, const wish* wishe
     }
     for (int r = 0; r < size; r++) /* wishes behind those of cells */
     {
-        int64_t at = start[r];
-        for (int c = 0; c < num; c++)
-        {
-            int64_t* const count = &s->of_chunk[c * s->chunk_room + r];
-            const int64_t  next  = at + *count;
-            *count               = at;
-            at                   = next;
-        }
-        s->counts[r] = at;
-        start[r + 1] += at;
+        s->counts[r] = chunks_follow(s, num, r, start[r]);
+        start[r + 1] += s->counts[r];
     }
     if (!fmm_room_renew(&d->gives.list, (size_t)start[size], sizeof(int)))
     {
@@ -454,7 +446,7 @@ static int64_t pack_for(gmxfmm_plan* plan, scratch* s, const void* x, int r, int
         }
         s->of_chunk[c * s->chunk_room] = count;
     }
-    const int64_t next = chunks_follow(s, num, at);
+    const int64_t next = chunks_follow(s, num, 0, at);
 #pragma omp parallel for schedule(static, 1) num_threads(num) if (next > at)
     for (int c = 0; c < (next > at ? num : 0); c++)
     {
@@ -557,13 +549,7 @@ static void sort_by_digit(scratch* s, int64_t n, int shift, const int* from, int
     int64_t at = 0;
     for (int digit = 0; digit < c_digits; digit++)
     {
-        for (int c = 0; c < num; c++)
-        {
-            int64_t* const count = &s->of_chunk[c * s->chunk_room + digit];
-            const int64_t  next  = at + *count;
-            *count               = at;
-            at                   = next;
-        }
+        at = chunks_follow(s, num, digit, at);
     }
 #pragma omp parallel for schedule(static, 1) num_threads(num)
     for (int c = 0; c < num; c++)
@@ -760,7 +746,7 @@ select_own(scratch* s, const traveller* t, const int* list, int64_t begin, int64
         }
         s->of_chunk[c * s->chunk_room] = count;
     }
-    const int64_t next = chunks_follow(s, num, at);
+    const int64_t next = chunks_follow(s, num, 0, at);
 #pragma omp parallel for schedule(static, 1) num_threads(num)
     for (int c = 0; c < num; c++)
     {
@@ -833,7 +819,7 @@ static gmxfmm_status make_rows(gmxfmm_plan* plan, scratch* s)
         }
         s->of_chunk[c * s->chunk_room] = count;
     }
-    chunks_follow(s, chunks, 0);
+    chunks_follow(s, chunks, 0, 0);
     for (int64_t i = 0; i < num; i++)
     {
         s->rows[i + 1] += s->rows[i];
